@@ -1,0 +1,1 @@
+"""What all rooms share: configuration, grading, statistics, records, lineage, the command line."""

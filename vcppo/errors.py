@@ -1,0 +1,65 @@
+"""The product's exceptions, one per class of failure, each with the exit code a stage ends with.
+
+A message names what was wrong, what was got, what is allowed and what to do; the command line prints it
+without a traceback. Each class says whether trying again can help (DESIGN: failures are classified).
+
+To add one: subclass `VcppoError` (and the standard error it is a kind of), give it an unused `exit_code`.
+"""
+
+from __future__ import annotations
+
+
+class VcppoError(Exception):
+    """Base of everything that the product raises on purpose. Picklable: its only argument is the message."""
+
+    exit_code = 1
+    retryable = False
+
+
+class ConfigurationError(VcppoError, ValueError):
+    """A key or value of the configuration is wrong. Never retried."""
+
+    exit_code = 2
+
+
+class DataError(VcppoError, ValueError):
+    """A source, dataset or record is missing, malformed or fails validation. Never retried."""
+
+    exit_code = 3
+
+
+class CheckpointError(VcppoError, RuntimeError):
+    """A checkpoint is torn, lacks its value head, or belongs to another configuration. Never retried."""
+
+    exit_code = 4
+
+
+class GraderError(VcppoError, RuntimeError):
+    """The grader itself failed (canary pair wrong, worker gone): no score may be given."""
+
+    exit_code = 5
+
+
+class StorageError(VcppoError, OSError):
+    """No permission, no space, or the file system failed. Not retried until somebody makes room."""
+
+    exit_code = 6
+
+
+class DivergenceError(VcppoError, RuntimeError):
+    """Training went wrong in its numbers (non-finite, collapse, gate refused): stop, keep the last good."""
+
+    exit_code = 7
+
+
+class InfrastructureError(VcppoError, RuntimeError):
+    """A process, node or service died under us. Retried with back-off."""
+
+    exit_code = 8
+    retryable = True
+
+
+class LeaseHeldError(InfrastructureError):
+    """Another live process works in the same run directory (flock held)."""
+
+    exit_code = 75  # EX_TEMPFAIL
