@@ -1,0 +1,68 @@
+"""Where a run executes. Read from environment variables `VCPPO_...`, never from params.yaml: other hardware must
+not invalidate a result. What changes the bits (workers, threads, micro-batch) is recorded with every run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from vcppo.config.base import NonNegativeInt, PositiveInt
+
+
+class Runtime(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="VCPPO_", env_nested_delimiter="__", frozen=True, extra="ignore", use_attribute_docstrings=True
+    )
+
+    device: Literal["cpu", "cuda"] = "cpu"
+    num_nodes: PositiveInt = 1
+    devices_per_node: PositiveInt = 1
+    """GPUs of a node; on a CPU: worker processes of a node."""
+    threads_per_process: PositiveInt = 1
+    micro_batch_size: PositiveInt = 64
+    """Responses per forward and backward pass and device."""
+    rollout_engine: Literal["torch", "vllm"] = "torch"
+    """torch: built in, reproducible, for small models. vllm: GPUs."""
+    rollout_batch_size: PositiveInt = 256
+    """Responses that the torch engine decodes side by side."""
+    tensor_parallel_size: PositiveInt = 1
+    ray_address: str | None = None
+    """Address of a running Ray cluster; None starts a private one on this machine."""
+    object_store_megabytes: PositiveInt = 200
+    wandb_mode: Literal["offline", "online", "disabled"] = "offline"
+    keep_work: bool = False
+    """Keep a stage's work directory (checkpoints, rollouts) after its result is published."""
+    allow_layout_change: bool = False
+    """Resume although workers, threads or micro-batch differ from the attempt before (the bits will differ)."""
+    retries: NonNegativeInt = 2
+    """Times that a flow tries a failed stage again."""
+    storage_dir: Path | None = None
+    """Root of work directories; None: `work/` in the checkout."""
+
+    def layout(self) -> dict[str, int | str]:
+        """The part that changes the bits of a CPU run; another value refuses to resume."""
+        return {
+            "device": self.device,
+            "num_workers": self.num_nodes * self.devices_per_node,
+            "threads_per_process": self.threads_per_process,
+            "micro_batch_size": self.micro_batch_size,
+            "rollout_engine": self.rollout_engine,
+            "rollout_batch_size": self.rollout_batch_size,
+            "tensor_parallel_size": self.tensor_parallel_size,
+        }
+
+
+def load_runtime() -> Runtime:
+    """The runtime of this process. Raises ConfigurationError naming the variable, the value and what is allowed."""
+    from vcppo.config.load import configuration_error
+
+    try:
+        return Runtime()
+    except ValidationError as error:
+        raise configuration_error(error, "environment", prefix="VCPPO_", upper=True) from None
+
+
+__all__ = ["Runtime", "load_runtime"]

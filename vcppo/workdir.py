@@ -1,0 +1,123 @@
+"""The work directory of a stage: `work/STAGE/FINGERPRINT/`, one live process at a time (DESIGN: a run, its attempts).
+
+A retry finds its own fingerprint and goes on; a changed parameter, input or code starts anew; nothing of another
+configuration can be resumed by mistake. Layout:
+
+    lock                 flock of the live process: attempt number and process id
+    layout.json          workers, threads and micro-batch of the first attempt (they are part of the bits)
+    attempts/N.log, N.json   output and outcome of attempt N
+    out/                 finished outputs before they are published
+    finished.json        the body has run to its end; publishing may be repeated
+    ...                  whatever the stage keeps to resume from
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from vcppo.errors import CheckpointError, LeaseHeldError
+from vcppo.files import sha256_json, write_json_atomic
+
+
+def fingerprint(stage: str, parameters: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
+    """16 hex digits of the hash of what identifies a stage's result: its parameters and its inputs' hashes
+    (the code files it depends on are inputs too)."""
+    return sha256_json({"stage": stage, "parameters": dict(parameters), "inputs": dict(inputs)})[:16]
+
+
+@dataclass
+class WorkDirectory:
+    """An opened (leased) work directory."""
+
+    path: Path
+    attempt: int
+    _lock: TextIOWrapper = field(repr=False)
+
+    @property
+    def out(self) -> Path:
+        return self.path / "out"
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "finished.json").is_file()
+
+    def mark_finished(self, result: Mapping[str, Any]) -> None:
+        write_json_atomic(self.path / "finished.json", dict(result))
+
+    def result(self) -> dict[str, Any]:
+        return json.loads((self.path / "finished.json").read_text(encoding="utf-8"))
+
+    def log_path(self) -> Path:
+        return self.path / "attempts" / f"{self.attempt}.log"
+
+    def write_outcome(self, outcome: Mapping[str, Any]) -> None:
+        write_json_atomic(self.path / "attempts" / f"{self.attempt}.json", dict(outcome))
+
+    def attempts(self) -> list[dict[str, Any]]:
+        """Outcome of each attempt so far; one that was killed left none and is reported as `killed`."""
+        outcomes = []
+        for number in range(1, self.attempt + 1):
+            path = self.path / "attempts" / f"{number}.json"
+            if path.is_file():
+                outcomes.append(json.loads(path.read_text(encoding="utf-8")))
+            elif number < self.attempt:
+                outcomes.append({"attempt": number, "outcome": "killed"})
+        return outcomes
+
+    def close(self) -> None:
+        self._lock.close()
+
+
+def open_work_directory(
+    root: Path, stage: str, print_: str, layout: Mapping[str, Any], *, allow_layout_change: bool = False
+) -> WorkDirectory:
+    """Lease `root/stage/print_`, creating it if it is new, and count one attempt more.
+
+    Raises LeaseHeldError while another process works there, CheckpointError if it was begun with another number of
+    workers, threads or micro-batch size (resuming would give other bits) and `allow_layout_change` is not set.
+    """
+    path = root / stage / print_
+    (path / "attempts").mkdir(parents=True, exist_ok=True)
+    # "a+": the holder's line stays readable for whoever comes second
+    lock = (path / "lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read().strip() or "unknown"
+        lock.close()
+        raise LeaseHeldError(
+            f"{path}: another process works on this run ({holder}); wait for it, or end it, then run again"
+        ) from None
+    try:
+        _check_layout(path, layout, allow_layout_change)
+    except CheckpointError:
+        lock.close()
+        raise
+    attempt = 1 + max((int(p.stem) for p in (path / "attempts").glob("*.log")), default=0)
+    lock.truncate(0)
+    lock.write(f"process {os.getpid()}, attempt {attempt}\n")
+    lock.flush()
+    (path / "attempts" / f"{attempt}.log").touch()
+    return WorkDirectory(path, attempt, lock)
+
+
+def _check_layout(path: Path, layout: Mapping[str, Any], allow_change: bool) -> None:
+    known = path / "layout.json"
+    if known.is_file() and not allow_change:
+        before = json.loads(known.read_text(encoding="utf-8"))
+        changed = {k: (before.get(k), v) for k, v in layout.items() if before.get(k) != v}
+        if changed:
+            words = ", ".join(f"{k} was {old!r} and is {new!r}" for k, (old, new) in changed.items())
+            raise CheckpointError(
+                f"{path}: begun with another layout: {words}. The resumed run would give other bits: restore the "
+                "old values, remove the directory to start anew, or set VCPPO_ALLOW_LAYOUT_CHANGE=1"
+            )
+    write_json_atomic(known, dict(layout))
