@@ -1,0 +1,1 @@
+"""How the models are trained: the algorithms, rollouts, critic pretraining, the verl trainer, its launch."""
