@@ -6,7 +6,8 @@ Modules:
 - `model`    which policy is trained (tiny from scratch, a checkpoint folder, a GGUF file of a package)
 - `stages`   one section per pipeline stage
 - `runtime`  where it runs (devices, nodes, addresses): environment variables, never part of a result's identity
-- `load`     reading params.yaml and profiles/NAME.yaml, and turning validation errors into messages
+- `load`     reading params.yaml and profiles/NAME.yaml, and writing a configuration out
+- `messages` validation errors as one line per wrong key
 
 What identifies a result is `Config`; where it runs is `Runtime`. To add a field: put it into the section of the
 stage that reads it, give it a docstring with its unit and source, and name it in that stage's `params` in

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from vcppo.config.base import NonNegativeInt, PositiveInt
+from vcppo.config.messages import configuration_error
 
 
 class Runtime(BaseSettings):
@@ -57,12 +58,8 @@ class Runtime(BaseSettings):
 
 def load_runtime() -> Runtime:
     """The runtime of this process. Raises ConfigurationError naming the variable, the value and what is allowed."""
-    from vcppo.config.load import configuration_error
-
     try:
         return Runtime()
     except ValidationError as error:
-        raise configuration_error(error, "environment", prefix="VCPPO_", upper=True) from None
+        raise configuration_error(error, Runtime, "environment", prefix="VCPPO_", upper=True) from None
 
-
-__all__ = ["Runtime", "load_runtime"]
