@@ -1,0 +1,30 @@
+"""One problem as an adapter reads it from its source, before anything is cleaned."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem with its answer, as the source gives them."""
+
+    id: str
+    """`<source name>/<id in the source, or hash of the problem's text>`: the same every night."""
+    text: str
+    answer: str
+    where: str
+    """Where it was read (file and row), for messages."""
+    traces: tuple[str, ...] = field(default=())
+    """Worked solutions: responses to imitate in the SFT stage."""
+
+
+def problem_id(source: str, text: str, given: str | None = None) -> str:
+    """The stable id of a problem. given: its id within the source; None derives one from the text."""
+    return f"{source}/{given or hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def order_key(id_: str) -> str:
+    """What problems are sorted by wherever 'the first by id hash' are taken: an order that no source chose."""
+    return hashlib.sha256(id_.encode()).hexdigest()
