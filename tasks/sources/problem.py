@@ -26,5 +26,5 @@ def problem_id(source: str, text: str, given: str | None = None) -> str:
 
 
 def order_key(id_: str) -> str:
-    """What problems are sorted by wherever 'the first by id hash' are taken: an order that no source chose."""
+    """Sorts problems wherever 'the first by id hash' are taken: an order that no source chose."""
     return hashlib.sha256(id_.encode()).hexdigest()

@@ -1,15 +1,17 @@
 """The synthetic task: a running sum written out step by step, with an AIME-style answer.
 
-A problem lists digits, each followed by its own letter; the response goes through the letters, repeats the digit, writes
-the running sum modulo `modulus`, and ends with the answer in a box. With digits 3, 9, 4 and modulus 5:
+A problem lists digits, each followed by its own letter; the response goes through the letters, repeats the
+digit, writes the running sum modulo `modulus`, and ends with the answer in a box. With digits 3, 9, 4 and
+modulus 5:
 
     prompt     3a9b4c
     response   a3=3b9=2c4=1\\boxed{1}
 
-Four characters a step, so that twenty digits make a long chain of thought for a tiny model (89 characters). The letter
-stands behind the digit in the prompt so that one attention layer can gather it there and the next find it by the letter:
-with the letter in front a two-layer model learns the copying far more slowly. Part of the SFT traces stop early at a step boundary and answer
-with the sum so far, right about once in `modulus` times: quitting is possible, and bad (VC-PPO's length collapse in small).
+Four characters a step, so that twenty digits make a long chain of thought for a tiny model (89 characters).
+The letter stands behind the digit in the prompt so that one attention layer can gather it there and the
+next find it by the letter: with the letter in front a two-layer model learns the copying far more slowly.
+Part of the SFT traces stop early at a step boundary and answer with the sum so far, right about once in
+`modulus` times: quitting is possible, and bad (VC-PPO's length collapse in small).
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ def read(source: SyntheticSource, seed: int) -> Iterator[Problem]:
     possible = 10**source.num_digits
     if source.num_problems > possible:
         raise DataError(
-            f"source {source.name}: num_problems is {source.num_problems}, but {source.num_digits} digits make only "
+            f"source {source.name}: num_problems is {source.num_problems}, but {source.num_digits} digits "
+            "make only "
             f"{possible} different problems; raise num_digits or lower num_problems"
         )
     seen: set[str] = set()
@@ -49,7 +52,9 @@ def read(source: SyntheticSource, seed: int) -> Iterator[Problem]:
         text = write_problem(digits)
         if text not in seen:
             seen.add(text)
-            traces = tuple(_draw_trace(source, digits, generator) for _ in range(source.sft_traces_per_problem))
+            traces = tuple(
+                _draw_trace(source, digits, generator) for _ in range(source.sft_traces_per_problem)
+            )
             yield Problem(
                 id=problem_id(source.name, text),
                 text=text,

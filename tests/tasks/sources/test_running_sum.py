@@ -64,9 +64,7 @@ def test_half_of_the_traces_stop_early_and_are_right_once_in_modulus_times() -> 
     assert 0.15 < right < 0.25
     steps = [t.count("=") for _, t in early]
     assert set(steps) == set(range(20))
-    assert all(
-        t.endswith(f"\\boxed{{{p.answer}}}") for p in problems for t in p.traces if len(t) == full
-    )
+    assert all(t.endswith(f"\\boxed{{{p.answer}}}") for p in problems for t in p.traces if len(t) == full)
 
 
 def test_early_stopping_can_be_turned_off() -> None:
@@ -79,4 +77,6 @@ def test_every_character_is_in_the_alphabet_and_the_tiny_profile_has_room() -> N
         assert set(problem.text + "".join(problem.traces)) <= set(ALPHABET)
     for problem in read(source(), seed=1):
         assert len(problem.text) == 40
-        assert all(len(t) <= 89 and re.fullmatch(r"([a-t]\d=[0-4])*\\boxed\{[0-4]\}", t) for t in problem.traces)
+        assert all(
+            len(t) <= 89 and re.fullmatch(r"([a-t]\d=[0-4])*\\boxed\{[0-4]\}", t) for t in problem.traces
+        )

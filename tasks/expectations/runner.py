@@ -1,0 +1,122 @@
+"""The one place that talks to Great Expectations: runs suites on data frames, writes Data Docs, gives
+findings.
+
+The library's context lives in memory only; nothing is scaffolded into the checkout.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_ROWS_NAMED = 20
+
+Outcome = Literal["passed", "failed", "raised"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of one expectation."""
+
+    suite: str
+    expectation: str
+    """Its type with its arguments, on one line."""
+    severity: str
+    outcome: Outcome
+    """`raised`: the check itself went wrong, which says nothing about the data."""
+    unexpected: int = 0
+    rows: tuple[str, ...] = ()
+    """At most `MAX_ROWS_NAMED` failing rows: id and the value found."""
+    detail: str = ""
+    """Observed value of a check on the whole table, or the exception's message."""
+
+    def line(self) -> str:
+        """For a person."""
+        rows = f"; {self.unexpected} rows: {', '.join(self.rows)}" if self.rows else ""
+        more = ", ..." if self.unexpected > len(self.rows) > 0 else ""
+        return f"{self.suite}: {self.expectation}{rows}{more}{f'; {self.detail}' if self.detail else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run_suites(suites: Mapping[str, tuple[pd.DataFrame, list[Any]]], docs: Path) -> list[Finding]:
+    """Check each named (frame, expectations); the frames have a column `id`. Writes Data Docs into `docs`."""
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
+    import great_expectations as gx
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}
+    context.add_data_docs_site(site_name="validation", site_config=_site(docs))
+    datasource = context.data_sources.add_pandas("prepared")
+    findings: list[Finding] = []
+    for name, (frame, expectations) in suites.items():
+        asset = datasource.add_dataframe_asset(name)
+        definition = context.validation_definitions.add(
+            gx.ValidationDefinition(
+                name=name,
+                data=asset.add_batch_definition_whole_dataframe(name),
+                suite=context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations)),
+            )
+        )
+        result = definition.run(
+            batch_parameters={"dataframe": frame},
+            result_format={
+                "result_format": "SUMMARY",
+                "unexpected_index_column_names": ["id"],
+                "partial_unexpected_count": MAX_ROWS_NAMED,
+            },
+        )
+        findings += [_finding(name, each) for each in result.results]
+    context.build_data_docs(site_names=["validation"])
+    return findings
+
+
+def _finding(suite: str, result: Any) -> Finding:
+    config = result.expectation_config
+    arguments = {
+        key: value for key, value in config.kwargs.items() if key not in ("batch_id", "condition_parser")
+    }
+    written = f"{config.type}({', '.join(f'{key}={value!r}' for key, value in sorted(arguments.items()))})"
+    severity = str(getattr(config.severity, "value", config.severity))
+    exception = _exception(result.exception_info or {})
+    if exception is not None:
+        return Finding(suite, written, severity, "raised", detail=exception)
+    if result.success:
+        return Finding(suite, written, severity, "passed")
+    values = result.result
+    rows = tuple(
+        f"{row['id']} ({row[arguments['column']]!r})" if arguments["column"] != "id" else str(row["id"])
+        for row in values.get("partial_unexpected_index_list") or ()
+    )
+    observed = values.get("observed_value")
+    return Finding(
+        suite,
+        written,
+        severity,
+        "failed",
+        unexpected=values.get("unexpected_count", 0),
+        rows=rows[:MAX_ROWS_NAMED],
+        detail="" if observed is None else f"observed {observed!r}",
+    )
+
+
+def _exception(info: Mapping[str, Any]) -> str | None:
+    """The message of an exception inside a check; the library keys it by metric, or gives it flat."""
+    entries = [info] if "raised_exception" in info else list(info.values())
+    messages = [str(entry.get("exception_message")) for entry in entries if entry.get("raised_exception")]
+    return messages[0] if messages else None
+
+
+def _site(docs: Path) -> dict[str, Any]:
+    return {
+        "class_name": "SiteBuilder",
+        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs.resolve())},
+    }
