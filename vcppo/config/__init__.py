@@ -5,12 +5,12 @@ Modules:
 - `sources`  where problems come from (synthetic generator, local file, Hugging Face dataset)
 - `model`    which policy is trained (tiny from scratch, a checkpoint folder, a GGUF file of a package)
 - `stages`   one section per pipeline stage
-- `runtime`  where it runs (devices, nodes, addresses): environment variables, never part of a result's identity
+- `runtime`  where it runs (devices, nodes, addresses): environment variables, no part of a result's identity
 - `load`     reading params.yaml and profiles/NAME.yaml, and writing a configuration out
 - `messages` validation errors as one line per wrong key
 
-What identifies a result is `Config`; where it runs is `Runtime`. To add a field: put it into the section of the
-stage that reads it, give it a docstring with its unit and source, and name it in that stage's `params` in
+What identifies a result is `Config`; where it runs is `Runtime`. To add a field: put it into the section of
+the stage that reads it, give it a docstring with its unit and source, and name it in that stage's `params` in
 dvc.yaml when a new section appears.
 """
 

@@ -41,12 +41,13 @@ def load_params(path: Path | None = None) -> Config:
 
 
 def load_config(path: Path) -> Config:
-    """Read and validate one file. Raises ConfigurationError naming file, key path, value got and values allowed."""
+    """Read and validate one file. Raises ConfigurationError naming file, key, value got and values allowed."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ConfigurationError(
-            f"{path}: there is no such file; `python -m vcppo config use tiny` writes params.yaml from a profile"
+            f"{path}: there is no such file; "
+            "`python -m vcppo config use tiny` writes params.yaml from a profile"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from None

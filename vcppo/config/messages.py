@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 Schema = Mapping[str, Any]
 KINDS = {"boolean": "true or false", "null": "null", "object": "keys and values"}
-BOUNDS = (("minimum", "of at least"), ("exclusiveMinimum", "above"), ("maximum", "at most"), ("exclusiveMaximum", "below"))
+BOUNDS = (
+    ("minimum", "of at least"),
+    ("exclusiveMinimum", "above"),
+    ("maximum", "at most"),
+    ("exclusiveMaximum", "below"),
+)
 
 
 def configuration_error(
@@ -47,8 +52,8 @@ def configuration_error(
 
 
 def _follow(root: Schema, location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], Schema]:
-    """The key path of an error location, and the schema there. pydantic puts the chosen branch of a union into the
-    location; it is no key of the file."""
+    """The key path of an error location, and the schema there. pydantic puts the chosen branch of a union into
+    the location; it is no key of the file."""
     path: tuple[int | str, ...] = ()
     schema = _resolve(root, root)
     for part in location:

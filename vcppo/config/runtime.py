@@ -1,5 +1,5 @@
-"""Where a run executes. Read from environment variables `VCPPO_...`, never from params.yaml: other hardware must
-not invalidate a result. What changes the bits (workers, threads, micro-batch) is recorded with every run."""
+"""Where a run executes. Read from environment variables `VCPPO_...`, never from params.yaml: other hardware
+must not invalidate a result. What changes the bits (workers, threads, micro-batch) is recorded with every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from vcppo.config.messages import configuration_error
 
 class Runtime(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="VCPPO_", env_nested_delimiter="__", frozen=True, extra="ignore", use_attribute_docstrings=True
+        env_prefix="VCPPO_",
+        env_nested_delimiter="__",
+        frozen=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
     )
 
     device: Literal["cpu", "cuda"] = "cpu"
@@ -37,7 +41,7 @@ class Runtime(BaseSettings):
     keep_work: bool = False
     """Keep a stage's work directory (checkpoints, rollouts) after its result is published."""
     allow_layout_change: bool = False
-    """Resume although workers, threads or micro-batch differ from the attempt before (the bits will differ)."""
+    """Resume although workers, threads or micro-batch differ from the attempt before (other bits come out)."""
     retries: NonNegativeInt = 2
     """Times that a flow tries a failed stage again."""
     storage_dir: Path | None = None
@@ -57,9 +61,8 @@ class Runtime(BaseSettings):
 
 
 def load_runtime() -> Runtime:
-    """The runtime of this process. Raises ConfigurationError naming the variable, the value and what is allowed."""
+    """The runtime of this process. Raises ConfigurationError naming variable, value and what is allowed."""
     try:
         return Runtime()
     except ValidationError as error:
         raise configuration_error(error, Runtime, "environment", prefix="VCPPO_", upper=True) from None
-

@@ -1,4 +1,4 @@
-"""One section per pipeline stage, and the whole: `Config`. Values of the papers are in profiles/, with their source."""
+"""One section per pipeline stage, and the whole: `Config`. The papers' values are in profiles/."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DataConfig(Section):
     """The user message; `{problem}` is replaced by the problem's text."""
     system_prompt: str | None = None
     max_prompt_tokens: PositiveInt
-    """Longest prompt in tokens of the training tokenizer, chat template included; a longer one fails validation."""
+    """Longest prompt in tokens of the training tokenizer, chat template included; validation refuses more."""
     max_response_tokens: PositiveInt
     """Longest response in tokens: SFT traces, rollouts, training; evaluation may set its own."""
 
@@ -171,7 +171,7 @@ class TrainConfig(Section):
     save_every_steps: PositiveInt = 5
     keep_checkpoints: PositiveInt = 2
     verl: dict[str, Any] = Field(default_factory=dict)
-    """Further verl keys (dotted, as on verl's command line); keys that this configuration owns are refused."""
+    """Further verl keys (dotted, as on verl's command line); keys that we own are refused."""
 
     @model_validator(mode="after")
     def _consistent(self) -> TrainConfig:
@@ -181,12 +181,15 @@ class TrainConfig(Section):
                 f"gae.lam_critic={self.gae.lam_critic}: make them equal, or use 'vc_ppo'"
             )
         if self.reward.right <= self.reward.wrong:
-            raise ValueError(f"reward.right ({self.reward.right}) must exceed reward.wrong ({self.reward.wrong})")
+            raise ValueError(
+                f"reward.right ({self.reward.right}) must exceed reward.wrong ({self.reward.wrong})"
+            )
         batch = self.prompts_per_step * self.samples_per_prompt
         for side, mini in (("actor", self.actor.mini_batch_size), ("critic", self.critic.mini_batch_size)):
             if batch % mini:
                 raise ValueError(
-                    f"{side}.mini_batch_size ({mini}) must divide prompts_per_step x samples_per_prompt ({batch})"
+                    f"{side}.mini_batch_size ({mini}) must divide "
+                    f"prompts_per_step x samples_per_prompt ({batch})"
                 )
         return self
 

@@ -1,0 +1,49 @@
+"""What all tests share: order (fast ones first), data files, a clean environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # a stable sort: within each group the order of the files stays
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No VCPPO_ variable of the caller reaches a test, and no test calls home."""
+    for name in [name for name in os.environ if name.startswith("VCPPO_") and name != "VCPPO_SHARED"]:
+        monkeypatch.delenv(name)
+    telemetry = {
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DVC_NO_ANALYTICS": "1",
+        "GX_ANALYTICS_ENABLED": "false",
+        "WANDB_MODE": "offline",
+        "WANDB_ERROR_REPORTING": "false",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    for name, value in telemetry.items():
+        monkeypatch.setenv(name, value)
+    yield
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Benchmark files and graded cases that are not part of the checkout (VCPPO_SHARED overrides)."""
+    return Path(os.environ.get("VCPPO_SHARED", ROOT.parent / "shared"))
