@@ -41,7 +41,7 @@ def load_params(path: Path | None = None) -> Config:
 
 
 def load_config(path: Path) -> Config:
-    """Read and validate one file. Raises ConfigurationError naming file, key, value got and values allowed."""
+    """Read and validate one file. Raises ConfigurationError naming file, key, value and what is allowed."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -52,8 +52,8 @@ def configuration_error(
 
 
 def _follow(root: Schema, location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], Schema]:
-    """The key path of an error location, and the schema there. pydantic puts the chosen branch of a union into
-    the location; it is no key of the file."""
+    """The key path of an error location, and the schema there. pydantic puts the chosen branch of a union
+    into the location; it is no key of the file."""
     path: tuple[int | str, ...] = ()
     schema = _resolve(root, root)
     for part in location:

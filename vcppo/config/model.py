@@ -10,7 +10,7 @@ from vcppo.config.base import PositiveInt, Section
 
 
 class TinyModel(Section):
-    """A Qwen2-architecture model from scratch with its own tokenizer: runs anywhere, some 0.1 M parameters."""
+    """A Qwen2-like model from scratch with its own tokenizer; runs anywhere, some 0.1 M parameters."""
 
     kind: Literal["tiny"] = "tiny"
     hidden_size: PositiveInt = 64

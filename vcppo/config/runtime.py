@@ -1,5 +1,5 @@
 """Where a run executes. Read from environment variables `VCPPO_...`, never from params.yaml: other hardware
-must not invalidate a result. What changes the bits (workers, threads, micro-batch) is recorded with every run."""
+must not invalidate a result. What changes the bits (workers, threads, micro-batch) is in every record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Runtime(BaseSettings):
     keep_work: bool = False
     """Keep a stage's work directory (checkpoints, rollouts) after its result is published."""
     allow_layout_change: bool = False
-    """Resume although workers, threads or micro-batch differ from the attempt before (other bits come out)."""
+    """Resume although workers, threads, micro-batch differ from the attempt before (other bits come out)."""
     retries: NonNegativeInt = 2
     """Times that a flow tries a failed stage again."""
     storage_dir: Path | None = None

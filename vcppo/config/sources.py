@@ -35,7 +35,7 @@ class SyntheticSource(_SourceBase):
     """Digits to add up; the response grows linearly with it."""
     modulus: Annotated[int, Field(ge=2, le=1000)] = 5
     early_stop_fraction: UnitInterval = 0.5
-    """Share of the SFT traces that stop early and answer with the running state: one can quit, and it is bad."""
+    """Share of the SFT traces that stop early and answer with the running state: quitting is bad."""
     sft_traces_per_problem: NonNegativeInt = 1
 
 
