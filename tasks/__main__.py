@@ -3,42 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import importlib
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from tasks.stage import run_stage
+from tasks.stage import failure, run_stage
 from vcppo.errors import VcppoError
-from vcppo.pipeline import load_pipeline
-
-PR_SET_PDEATHSIG = 1
+from vcppo.pipeline import load_stage
+from vcppo.processes import FAILURE_FILE, PARENT, die_with_parent
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tasks", description="Run one stage of the pipeline.")
     parser.add_argument("stage", metavar="NAME", help="a stage of dvc.yaml: prepare, validate, sft, ...")
     name = parser.parse_args(arguments).stage
-    die_with_parent()
+    die_with_parent(int(os.environ.get(PARENT, os.getppid())))
     try:
-        stages = load_pipeline()
-        if name not in stages:
-            print(f"python -m tasks: stage: got {name!r}, allowed are {', '.join(stages)}", file=sys.stderr)
-            return 2
+        load_stage(name)
         run_stage(name, importlib.import_module(f"tasks.{name}").run, log_to)
     except VcppoError as error:
+        _leave_failure(error)
         print(f"[{name}] {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return error.exit_code
+    except Exception as error:
+        _leave_failure(error)
+        raise
     return 0
-
-
-def die_with_parent() -> None:
-    """DVC killed by SIGKILL must not leave its stage behind: the kernel sends us SIGTERM when the parent goes."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def log_to(path: Path) -> None:
@@ -48,7 +42,9 @@ def log_to(path: Path) -> None:
     """
     # SIGINT and SIGTERM go to the whole group; the copier must outlive us to copy our last lines
     copier = subprocess.Popen(
-        ["tee", "-a", "-i", str(path)], stdin=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ["tee", "-a", "-i", str(path)],
+        stdin=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
     )
     assert copier.stdin is not None
     sys.stdout.flush()
@@ -56,6 +52,11 @@ def log_to(path: Path) -> None:
     os.dup2(copier.stdin.fileno(), 1)
     os.dup2(copier.stdin.fileno(), 2)
     copier.stdin.close()
+
+
+def _leave_failure(error: Exception) -> None:
+    if path := os.environ.get(FAILURE_FILE):
+        Path(path).write_text(json.dumps(failure(error)), encoding="utf-8")
 
 
 if __name__ == "__main__":

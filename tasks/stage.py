@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 from vcppo import records
 from vcppo.config import Config, Runtime, load_params, load_runtime
 from vcppo.errors import DataError, VcppoError
-from vcppo.files import path_size, publish, remove, sha256_path, storage_errors
+from vcppo.files import path_size, publish, sha256_path, storage_errors
 from vcppo.pipeline import StageSpec, load_pipeline, load_stage
 from vcppo.workdir import WorkDirectory, fingerprint, open_work_directory
 
@@ -20,8 +21,8 @@ CODE_ROOMS = ("tasks", "training", "vcppo")
 
 @dataclass
 class StageContext:
-    """What a stage body gets. It reads `config` and its declared inputs, keeps what it resumes from in `work`,
-    and writes each declared output to `out(path)`."""
+    """What a stage body gets. It reads `config` and its declared inputs, keeps what it resumes from in
+    `work`, and writes each declared output to `out(path)`."""
 
     spec: StageSpec
     config: Config
@@ -84,7 +85,9 @@ def run_stage(name: str, body: Body, log_to: Callable[[Path], None] = lambda pat
         directory.close()
 
 
-def _run_leased(context: StageContext, body: Body, directory: WorkDirectory, inputs: Mapping[str, str]) -> None:
+def _run_leased(
+    context: StageContext, body: Body, directory: WorkDirectory, inputs: Mapping[str, str]
+) -> None:
     started, clock = records.now(), time.monotonic()
     outcome: dict[str, Any] = {"attempt": directory.attempt, "started": started}
     try:
@@ -107,20 +110,23 @@ def _run_leased(context: StageContext, body: Body, directory: WorkDirectory, inp
             directory.write_outcome({**outcome, "finished": records.now(), "outcome": "succeeded"})
             _publish(context, directory, inputs, result, started, time.monotonic() - clock)
     except BaseException as error:
-        directory.write_outcome(
-            {
-                **outcome,
-                "finished": records.now(),
-                "outcome": "failed",
-                "class": type(error).__name__,
-                "retryable": getattr(error, "retryable", False),
-                "message": str(error),
-                "exit_code": getattr(error, "exit_code", 1),
-            }
-        )
+        # a full disk must not hide what went wrong
+        with contextlib.suppress(OSError):
+            directory.write_outcome({**outcome, "finished": records.now(), **failure(error)})
         raise
     if not context.runtime.keep_work:
-        remove(directory.path)
+        directory.discard()
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """The failure record of an error: its class, message, exit code and whether trying again can help."""
+    return {
+        "outcome": "failed",
+        "class": type(error).__name__,
+        "retryable": getattr(error, "retryable", False),
+        "message": str(error),
+        "exit_code": getattr(error, "exit_code", 1),
+    }
 
 
 def _publish(
@@ -151,7 +157,7 @@ def _publish(
         parameters=context.spec.parameter_values(context.config),
         configuration=context.config.model_dump(mode="json"),
         runtime=context.runtime.model_dump(mode="json"),
-        code=records.code_state(),
+        code=records.code_state(made=[out for stage in load_pipeline().values() for out in stage.outs]),
         environment=records.environment(),
         attempts=tuple(directory.attempts()),
         metrics=result["metrics"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -56,17 +57,23 @@ def sha256_json(value: Any) -> str:
 
 @contextlib.contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn "no space" and "no permission" below into a StorageError that names the path and the way out."""
+    """Turn what the file system refuses below into a StorageError that names the path and the way out."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageError(f"{error.filename or path}: no space left on the device; free some and run again") from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StorageError(
-                f"{error.filename or path}: no permission to write; change its owner or mode and run again"
-            ) from error
-        raise
+        advice = _STORAGE_ADVICE.get(error.errno or 0)
+        if advice is None:
+            raise
+        raise StorageError(f"{error.filename or path}: {advice}") from error
+
+
+_STORAGE_ADVICE = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "no space left on the device; free some and run again"),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS), "no permission; change its owner or mode and run again"
+    ),
+    errno.ENOTDIR: "a file stands where a directory is needed; move it away and run again",
+}
 
 
 def write_text_atomic(path: Path, text: str) -> None:
@@ -85,23 +92,27 @@ def write_text_atomic(path: Path, text: str) -> None:
 
 def write_json_atomic(path: Path, value: Any) -> None:
     """Write a JSON file as `write_text_atomic` does."""
-    write_text_atomic(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text_atomic(
+        path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+    )
 
 
 def publish(staged: Path, target: Path, *, link: bool) -> None:
     """Put a finished file or directory at its place by one rename; the staged one stays until it is removed.
 
-    link: share the bytes by hard links (the staged tree is about to go); False copies them.
+    link: share the bytes by hard links where the file system can (the staged tree is about to go); False
+    copies. A target has one publisher at a time: what an earlier one, killed, left beside it is removed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}.*{_PARTIAL}"):
+        remove(leftover)
     temporary = _beside(target)
+    copy = _link_or_copy if link else shutil.copy2
     try:
         if staged.is_dir():
-            shutil.copytree(staged, temporary, copy_function=os.link if link else shutil.copy2)
-        elif link:
-            temporary.hardlink_to(staged)
+            shutil.copytree(staged, temporary, copy_function=copy)
         else:
-            shutil.copy2(staged, temporary)
+            copy(staged, temporary)
         remove(target)
         temporary.replace(target)
     finally:
@@ -116,6 +127,19 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+_PARTIAL = ".partial"
+
+
+def _link_or_copy(source: str | Path, target: str | Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError as error:
+        # another file system, or one without hard links
+        if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK):
+            raise
+        shutil.copy2(source, target)
+
+
 def _beside(path: Path) -> Path:
     # same directory, so that the rename stays within one file system; the name carries no meaning
-    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}{_PARTIAL}")

@@ -35,8 +35,19 @@ def load_pipeline(workspace: Path = Path()) -> dict[str, StageSpec]:
     """Every stage of `dvc.yaml`, in its order. Raises ConfigurationError if there is no such file."""
     path = workspace / "dvc.yaml"
     if not path.is_file():
-        raise ConfigurationError(f"{path.resolve()}: there is no such file; run from the root of the checkout")
-    stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
+        raise ConfigurationError(
+            f"{path.resolve()}: there is no such file; run from the root of the checkout"
+        )
+    try:
+        stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
+        return _stages(stages)
+    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigurationError(
+            f"{path}: is no DVC pipeline: {error}; `dvc stage list` says where"
+        ) from None
+
+
+def _stages(stages: Mapping[str, Any]) -> dict[str, StageSpec]:
     return {
         name: StageSpec(
             name=name,

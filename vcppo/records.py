@@ -1,4 +1,5 @@
-"""Run records: one JSON per stage run that says what was made from what, by which code, where (DESIGN: records)."""
+"""Run records: one JSON per stage run that says what was made from what, by which code, where (DESIGN:
+records)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -82,19 +84,25 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def code_state() -> dict[str, Any]:
-    """Commit of the checkout and whether tracked or new code differs from it. DVC's lock file does not count: the
-    pipeline itself writes it."""
+def code_state(made: Iterable[str] = ()) -> dict[str, Any]:
+    """Commit of the checkout and whether tracked or new files differ from it.
+
+    made: paths that the pipeline makes. They do not count, nor does what DVC writes for itself, nor
+    params.yaml (its values are in the record).
+    """
     commit = _git("rev-parse", "HEAD")
     if commit is None:
         return {"commit": None, "dirty": None}
-    status = _git("status", "--porcelain", "--", ".", ":(exclude)dvc.lock", ":(exclude)params.yaml")
+    apart = [f":(exclude){path}" for path in ("dvc.lock", "params.yaml", *made)]
+    status = _git(
+        "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude,glob)**/.gitignore", *apart
+    )
     return {"commit": commit, "dirty": bool(status)}
 
 
 def environment() -> dict[str, Any]:
     """Python, platform and the versions of the packages that matter."""
-    versions = {}
+    versions: dict[str, str | None] = {}
     for package in PACKAGES:
         try:
             versions[package] = version(package)

@@ -1,7 +1,8 @@
-"""The work directory of a stage: `work/STAGE/FINGERPRINT/`, one live process at a time (DESIGN: a run, its attempts).
+"""The work directory of a stage: `work/STAGE/FINGERPRINT/`, one live process at a time (DESIGN: a run, its
+attempts).
 
-A retry finds its own fingerprint and goes on; a changed parameter, input or code starts anew; nothing of another
-configuration can be resumed by mistake. Layout:
+A retry finds its own fingerprint and goes on; a changed parameter, input or code starts anew; nothing of
+another configuration can be resumed by mistake. Layout:
 
     lock                 flock of the live process: attempt number and process id
     layout.json          workers, threads and micro-batch of the first attempt (they are part of the bits)
@@ -13,9 +14,12 @@ configuration can be resumed by mistake. Layout:
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import shutil
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import TextIOWrapper
@@ -23,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from vcppo.errors import CheckpointError, LeaseHeldError
-from vcppo.files import sha256_json, write_json_atomic
+from vcppo.files import remove, sha256_json, write_json_atomic
 
 
 def fingerprint(stage: str, parameters: Mapping[str, Any], inputs: Mapping[str, str]) -> str:
@@ -72,7 +76,14 @@ class WorkDirectory:
         return outcomes
 
     def close(self) -> None:
+        """Give the lease back."""
         self._lock.close()
+
+    def discard(self) -> None:
+        """Remove the directory. It is renamed first: killed in the middle, no half of it is ever resumed."""
+        doomed = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}{_DISCARDED}")
+        self.path.replace(doomed)
+        remove(doomed)
 
 
 def open_work_directory(
@@ -80,33 +91,61 @@ def open_work_directory(
 ) -> WorkDirectory:
     """Lease `root/stage/print_`, creating it if it is new, and count one attempt more.
 
-    Raises LeaseHeldError while another process works there, CheckpointError if it was begun with another number of
-    workers, threads or micro-batch size (resuming would give other bits) and `allow_layout_change` is not set.
+    Raises LeaseHeldError while another process works there, CheckpointError if it was begun with another
+    number of workers, threads or micro-batch size (resuming would give other bits) and `allow_layout_change`
+    is not set.
     """
     path = root / stage / print_
-    (path / "attempts").mkdir(parents=True, exist_ok=True)
+    lock = _lease(path)
+    try:
+        for doomed in path.parent.glob(f".*{_DISCARDED}"):
+            shutil.rmtree(doomed, ignore_errors=True)  # another process may be removing its own right now
+        _check_layout(path, layout, allow_layout_change)
+        (path / "attempts").mkdir(exist_ok=True)
+        attempt = 1 + max((int(p.stem) for p in (path / "attempts").glob("*.log")), default=0)
+        (path / "attempts" / f"{attempt}.log").touch()
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}, attempt {attempt}\n")
+        lock.flush()
+    except BaseException:
+        lock.close()
+        raise
+    return WorkDirectory(path, attempt, lock)
+
+
+_DISCARDED = ".discarded"
+
+
+def _lease(path: Path) -> TextIOWrapper:
+    """The flock of a work directory that still stands at `path` (its holder removes it when it has
+    published)."""
+    while True:
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            lock = lock_file(path / "lock", f"{path}: another process works on this run")
+        except FileNotFoundError:
+            continue  # discarded between mkdir and open
+        with contextlib.suppress(FileNotFoundError):
+            if (path / "lock").stat().st_ino == os.fstat(lock.fileno()).st_ino:
+                return lock
+        lock.close()
+
+
+def lock_file(path: Path, who: str) -> TextIOWrapper:
+    """Lock `path` for this process until the stream is closed or the process ends, however it ends.
+
+    Raises LeaseHeldError, `who` and the holder's own line in its message, while another process has it.
+    """
     # "a+": the holder's line stays readable for whoever comes second
-    lock = (path / "lock").open("a+", encoding="utf-8")
+    lock = path.open("a+", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
         holder = lock.read().strip() or "unknown"
         lock.close()
-        raise LeaseHeldError(
-            f"{path}: another process works on this run ({holder}); wait for it, or end it, then run again"
-        ) from None
-    try:
-        _check_layout(path, layout, allow_layout_change)
-    except CheckpointError:
-        lock.close()
-        raise
-    attempt = 1 + max((int(p.stem) for p in (path / "attempts").glob("*.log")), default=0)
-    lock.truncate(0)
-    lock.write(f"process {os.getpid()}, attempt {attempt}\n")
-    lock.flush()
-    (path / "attempts" / f"{attempt}.log").touch()
-    return WorkDirectory(path, attempt, lock)
+        raise LeaseHeldError(f"{who} ({holder}); wait for it, or end it, then run again") from None
+    return lock
 
 
 def _check_layout(path: Path, layout: Mapping[str, Any], allow_change: bool) -> None:
@@ -117,7 +156,7 @@ def _check_layout(path: Path, layout: Mapping[str, Any], allow_change: bool) -> 
         if changed:
             words = ", ".join(f"{k} was {old!r} and is {new!r}" for k, (old, new) in changed.items())
             raise CheckpointError(
-                f"{path}: begun with another layout: {words}. The resumed run would give other bits: restore the "
-                "old values, remove the directory to start anew, or set VCPPO_ALLOW_LAYOUT_CHANGE=1"
+                f"{path}: begun with another layout: {words}. The resumed run would give other bits: restore "
+                "the old values, remove the directory to start anew, or set VCPPO_ALLOW_LAYOUT_CHANGE=1"
             )
     write_json_atomic(known, dict(layout))
