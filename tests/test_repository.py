@@ -24,9 +24,9 @@ PIN = re.compile(r"^([A-Za-z0-9_.\-]+)(?:\[[^\]]*\])?==([^\s;#]+)", re.MULTILINE
 
 
 def tracked(*patterns: str) -> list[Path]:
-    done = subprocess.run(
-        ["git", "ls-files", "-z", "--", *patterns], cwd=ROOT, capture_output=True, check=True
-    )
+    """Files in git, and new ones that git does not ignore: about to be tracked."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     paths = [ROOT / name for name in done.stdout.decode().split("\0") if name]
     return [path for path in paths if path.is_file()]
 
@@ -34,7 +34,21 @@ def tracked(*patterns: str) -> list[Path]:
 def pins(path: str) -> dict[str, str]:
     """Exact pins of a requirements file by canonical name."""
     found = PIN.findall((ROOT / path).read_text(encoding="utf-8"))
-    return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
+    return {canonical(name): version for name, version in found}
+
+
+def canonical(requirement: str) -> str:
+    """Canonical name of the package that a requirement asks for."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\[<>=!~ ;]", requirement)[0]).lower()
+
+
+def imported(node: ast.AST) -> list[str]:
+    """Top-level packages that an import statement names; none for relative imports and other nodes."""
+    if isinstance(node, ast.Import):
+        return [alias.name.split(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [node.module.split(".")[0]]
+    return []
 
 
 def imports_when_loaded(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -45,10 +59,8 @@ def imports_when_loaded(tree: ast.AST) -> Iterator[tuple[int, str]]:
             continue
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             continue
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name.split(".")[0]) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.lineno, node.module.split(".")[0]
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((node.lineno, name) for name in imported(node))
         else:
             yield from imports_when_loaded(node)
 
@@ -74,18 +86,18 @@ def test_flows_tasks_and_vcppo_import_nothing_heavy_at_module_level() -> None:
 
 
 def entry_points() -> list[str]:
-    """Modules whose import must be cheap: the packages, `python -m` entries, stage runners."""
-    found = []
-    for path in tracked(*(f"{room}/*.py" for room in CHEAP_ROOMS)):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        if len(parts) == 2:
-            found.append(".".join(parts).removesuffix(".__init__"))
-    return found
+    """Modules whose import must be cheap: packages, stage runners, commands."""
+    modules = [
+        path.relative_to(ROOT).with_suffix("").parts
+        for path in tracked(*(f"{room}/*.py" for room in CHEAP_ROOMS))
+    ]
+    shallow = [parts for parts in modules if len(parts) == 2 or parts[:2] == ("vcppo", "commands")]
+    return [".".join(parts).removesuffix(".__init__") for parts in shallow if parts[-1] != "__main__"]
 
 
 def test_entry_points_import_nothing_heavy_by_any_road() -> None:
-    modules = [name for name in entry_points() if not name.endswith("__main__")]
-    assert {"vcppo", "tasks.stage", "vcppo.pipeline"} <= set(modules)
+    modules = entry_points()
+    assert {"vcppo", "vcppo.cli", "vcppo.commands.demo", "tasks.stage"} <= set(modules)
     program = (
         "import importlib, json, sys\n"
         "loaded = {}\n"
@@ -141,10 +153,28 @@ def test_every_direct_dependency_is_pinned(constraints: str) -> None:
     needed = list(project()["dependencies"])
     if constraints == "constraints.txt":
         needed += [name for extra in project()["optional-dependencies"].values() for name in extra]
-    names = [re.split(r"[\[<>=!~ ]", name)[0].replace("_", "-").replace(".", "-").lower() for name in needed]
+    names = [canonical(name) for name in needed]
     assert [name for name in names if name not in pinned] == []
     exact = dict(PIN.findall("\n".join(needed)))
-    assert {name: pinned[name.lower()] for name in exact} == exact
+    assert {name: pinned[canonical(name)] for name in exact} == exact
+
+
+def test_every_package_that_the_code_imports_is_a_declared_dependency() -> None:
+    from importlib.metadata import packages_distributions
+
+    owners = packages_distributions()
+    extras = project()["optional-dependencies"]
+    declared = {canonical(name) for name in [*project()["dependencies"], *extras["flows"]]}
+    rooms = {"flows", "tasks", "training", "vcppo", "bench", "tests"}
+    undeclared = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in tracked(*(f"{room}/*.py" for room in rooms - {"tests"}))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported(node)
+        if name not in rooms | sys.stdlib_module_names
+        and not declared & {canonical(owner) for owner in owners.get(name, [name])}
+    ]
+    assert undeclared == []
 
 
 def test_the_cpu_pin_of_torch_is_no_cuda_or_local_build() -> None:
