@@ -1,0 +1,118 @@
+"""Stage train: VC-PPO on verl, from the SFT policy and the value-pretrained critic."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.stage import StageContext
+from vcppo.config import Config
+from vcppo.errors import CheckpointError, DivergenceError
+from vcppo.files import publish, write_json_atomic, write_text_atomic
+
+PLOTTED = {
+    "score": "critic/score/mean",
+    "accuracy": "response/accuracy",
+    "response_length": "response/length",
+    "length_right": "response/length_right",
+    "length_wrong": "response/length_wrong",
+    "truncation_rate": "response/truncation_rate",
+    "answer_rate": "response/answer_rate",
+    "value_bias": "critic/value_bias",
+    "explained_variance": "critic/explained_variance",
+    "value_loss": "critic/vf_loss",
+    "policy_loss": "actor/pg_loss",
+    "clip_fraction": "actor/pg_clipfrac",
+    "approximate_kl": "actor/ppo_kl",
+    "entropy": "actor/entropy_loss",
+    "tokens_per_second": "perf/throughput",
+    "seconds": "timing_s/step",
+}
+"""Column of plots/train.csv and the metric it shows."""
+
+
+def run(context: StageContext) -> Mapping[str, Any]:
+    """Train `num_steps` steps, resuming from the newest complete checkpoint of this fingerprint."""
+    from training.ppo.launch import train
+    from training.ppo.verl_config import RunPaths
+
+    paths = RunPaths(
+        policy=Path("models/sft").resolve(),
+        critic=critic_folder(context.config),
+        train_file=Path("data/prepared/train.parquet").resolve(),
+        work=context.work.resolve(),
+    )
+    context.wandb_run = context.fingerprint
+    result = train(context.config, context.runtime, paths, context.fingerprint)
+    metrics = _read_lines(paths.metrics)
+    summary = summarise(metrics, result.resumed_from)
+    publish(result.checkpoint / "actor" / "huggingface", context.out("models/policy"), link=True)
+    publish(paths.rollouts, context.out("data/training_rollouts"), link=True)
+    publish(paths.metrics, context.out("data/training_rollouts") / "metrics.jsonl", link=True)
+    write_text_atomic(context.out("plots/train.csv"), plot_table(metrics))
+    write_json_atomic(context.out("metrics/train.json"), summary)
+    return summary
+
+
+def critic_folder(config: Config) -> Path | None:
+    """Where the critic starts. None: from the SFT policy's trunk with a fresh head.
+
+    Raises:
+        DivergenceError: the value-pretrained critic did not pass its gate.
+        CheckpointError: the folder holds no value head.
+    """
+    if config.train.algorithm == "grpo" or config.train.critic_start == "sft":
+        return None
+    folder = Path(
+        "models/critic" if config.train.critic_start == "value_pretrained" else "models/reward_model"
+    )
+    if config.train.critic_start == "value_pretrained":
+        gate = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+        if not gate["passed"]:
+            raise DivergenceError(
+                f"{folder}: the value-pretrained critic did not pass its gate: {'; '.join(gate['reasons'])}.
+                Pretrain it "
+                "longer or on more rollouts (pretrain_critic, rollouts), or change pretrain_critic.gate"
+            )
+    elif (folder / "unused.json").is_file():
+        raise CheckpointError(f"{folder}: no reward model was trained; run `dvc repro reward_model`")
+    from training.models.value import check_value_model
+
+    check_value_model(folder)
+    return folder.resolve()
+
+
+def summarise(metrics: Sequence[Mapping[str, Any]], resumed_from: int | None) -> dict[str, Any]:
+    """First and last step side by side, and what the whole run cost."""
+    first, last = metrics[0], metrics[-1]
+    return {
+        "num_steps": last["step"],
+        "resumed_from": resumed_from,
+        "accuracy": {"first": first["response/accuracy"], "last": last["response/accuracy"]},
+        "response_length": {"first": first["response/length"], "last": last["response/length"]},
+        "value_bias": {"first": first.get("critic/value_bias"), "last": last.get("critic/value_bias")},
+        "explained_variance": {
+            "first": first.get("critic/explained_variance"),
+            "last": last.get("critic/explained_variance"),
+        },
+        "seconds_per_step": sum(m["timing_s/step"] for m in metrics) / len(metrics),
+        "tokens": sum(m["perf/total_num_tokens"] for m in metrics),
+    }
+
+
+def plot_table(metrics: Sequence[Mapping[str, Any]]) -> str:
+    """plots/train.csv: one row a step."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["step", *PLOTTED])
+    for line in metrics:
+        writer.writerow([line["step"], *(line.get(key) for key in PLOTTED.values())])
+    return text.getvalue()
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

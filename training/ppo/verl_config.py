@@ -1,0 +1,285 @@
+"""The typed configuration to verl's: one pure function. Imports neither torch nor verl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vcppo.config import Config, Runtime
+from vcppo.errors import ConfigurationError
+
+NO_VALUE_CLIP = 1e9
+"""verl always clips the value; a range that no value leaves gives the plain 0.5 (V - R)^2."""
+
+MODE = "vcppo"
+
+
+@dataclass(frozen=True)
+class RunPaths:
+    """Where a training run reads and writes. Absolute."""
+
+    policy: Path
+    critic: Path | None
+    train_file: Path
+    work: Path
+    """Checkpoints, rollouts and metrics of the run."""
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.work / "checkpoints"
+
+    @property
+    def rollouts(self) -> Path:
+        return self.work / "rollouts"
+
+    @property
+    def log(self) -> Path:
+        return self.work / "trainer.log"
+
+    @property
+    def metrics(self) -> Path:
+        return self.work / "metrics.jsonl"
+
+
+def verl_settings(
+    config: Config,
+    runtime: Runtime,
+    paths: RunPaths,
+    *,
+    resume_from: Path | None = None,
+    fingerprint: str = "",
+) -> dict[str, Any]:
+    """verl's keys (dotted) and their values for one run.
+
+    Raises ConfigurationError when `train.verl` sets a key that this function owns, or sizes do not fit the
+    workers.
+    """
+    _check_sizes(config, runtime)
+    settings = (
+        _trainer(config, runtime, paths, resume_from)
+        | _data(config, runtime, paths)
+        | _algorithm(config)
+        | _actor(config, runtime, paths)
+        | _rollout(config, runtime)
+        | _critic(config, runtime, paths)
+        | _own(config, runtime, paths, fingerprint)
+    )
+    for key, value in config.train.verl.items():
+        owned = [
+            own for own in settings if own == key or own.startswith(f"{key}.") or key.startswith(f"{own}.")
+        ]
+        if owned:
+            raise ConfigurationError(
+                f"train.verl: {key!r} (value {value!r}) is set by this product ({',
+                '.join(sorted(owned)[:3])}); "
+                "change the key of the typed configuration instead"
+            )
+    return settings | config.train.verl
+
+
+def _check_sizes(config: Config, runtime: Runtime) -> None:
+    train, workers = config.train, runtime.num_nodes * runtime.devices_per_node
+    for name, mini in (("actor", train.actor.mini_batch_size), ("critic", train.critic.mini_batch_size)):
+        if mini % (train.samples_per_prompt * workers):
+            raise ConfigurationError(
+                f"train.{name}.mini_batch_size: got {mini}, allowed are multiples of samples_per_prompt "
+                f"({train.samples_per_prompt}) x workers ({workers}; VCPPO_NUM_NODES x
+                VCPPO_DEVICES_PER_NODE)"
+            )
+    if runtime.device == "cpu" and runtime.rollout_engine != "torch":
+        raise ConfigurationError("VCPPO_ROLLOUT_ENGINE: got 'vllm', allowed on a CPU is 'torch'")
+
+
+def _trainer(config: Config, runtime: Runtime, paths: RunPaths, resume_from: Path | None) -> dict[str, Any]:
+    loggers = [] if runtime.wandb_mode == "disabled" else ["wandb"]
+    return {
+        "trainer.device": runtime.device,
+        "trainer.nnodes": runtime.num_nodes,
+        "trainer.n_gpus_per_node": runtime.devices_per_node,
+        "trainer.v1.trainer_mode": MODE,
+        f"trainer.v1.{MODE}": {},
+        "trainer.v1.sampler.custom_sampler.path": "pkg://training.ppo.replay_buffer",
+        "trainer.v1.sampler.custom_sampler.name": "OrderedReplayBuffer",
+        "trainer.project_name": "vcppo",
+        "trainer.experiment_name": f"{config.profile}-{config.train.algorithm}",
+        "trainer.logger": loggers,
+        "trainer.default_local_dir": str(paths.checkpoints),
+        "trainer.rollout_data_dir": str(paths.rollouts),
+        "trainer.total_training_steps": config.train.num_steps,
+        "trainer.total_epochs": 1_000_000,  # num_steps ends the run
+        "trainer.val_before_train": False,  # the evaluate stage measures, with error bars
+        "trainer.test_freq": -1,
+        "trainer.save_freq": config.train.save_every_steps,
+        # training.ppo.checkpoints deletes, after the new one is verified
+        "trainer.max_actor_ckpt_to_keep": None,
+        "trainer.max_critic_ckpt_to_keep": None,
+        # verl counts the first step of the actor, we the steps without it
+        "trainer.critic_warmup": config.train.critic.warmup_steps + 1,
+        "trainer.resume_mode": "resume_path" if resume_from else "disable",
+        "trainer.resume_from_path": str(resume_from) if resume_from else None,
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units": runtime.num_nodes,
+    }
+
+
+def _data(config: Config, runtime: Runtime, paths: RunPaths) -> dict[str, Any]:
+    return {
+        "data.train_files": str(paths.train_file),
+        "data.val_files": str(paths.train_file),
+        "data.train_batch_size": config.train.prompts_per_step,
+        "data.max_prompt_length": config.data.max_prompt_tokens,
+        "data.max_response_length": config.data.max_response_tokens,
+        "data.dataloader_num_workers": 0,
+        "data.seed": config.seed,
+        "data.shuffle": True,
+        "data.validation_shuffle": False,
+        "data.custom_cls.path": "pkg://training.ppo.dataset",
+        "data.custom_cls.name": "LeanDataset",
+        # the batch agent loop scores by itself; verl's own loops need a worker
+        "reward.num_workers": 0 if runtime.rollout_engine == "torch" else 8,
+        "reward.custom_reward_function.path": "pkg://training.ppo.reward",
+        "reward.custom_reward_function.name": "compute_score",
+        "reward.custom_reward_function.reward_kwargs": config.train.reward.model_dump(),
+    }
+
+
+def _algorithm(config: Config) -> dict[str, Any]:
+    gae = config.train.gae
+    grpo = config.train.algorithm == "grpo"
+    return {
+        "algorithm.adv_estimator": "grpo" if grpo else "gae",
+        "algorithm.gamma": gae.gamma,
+        # our trainer reads vcppo.gae; verl's single lambda is only shown in its printout
+        "algorithm.lam": gae.lam_actor if isinstance(gae.lam_actor, float) else 1.0,
+        # sampling and training run the same float32 weights: the sampler's log-probs are the old ones
+        "algorithm.rollout_correction.bypass_mode": True,
+    }
+
+
+def _optimizer(prefix: str, optimizer: Any) -> dict[str, Any]:
+    return {
+        f"{prefix}.lr": optimizer.learning_rate,
+        f"{prefix}.lr_warmup_steps": optimizer.warmup_steps,
+        f"{prefix}.weight_decay": optimizer.weight_decay,
+        f"{prefix}.clip_grad": optimizer.max_grad_norm,
+    }
+
+
+def _precision(runtime: Runtime) -> dict[str, str]:
+    dtype = "fp32" if runtime.device == "cpu" else "bf16"
+    return {"param_dtype": dtype, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+
+
+def _actor(config: Config, runtime: Runtime, paths: RunPaths) -> dict[str, Any]:
+    train, actor, cpu = config.train, config.train.actor, runtime.device == "cpu"
+    prefix = "actor_rollout_ref.actor"
+    return {
+        "actor_rollout_ref.model.path": str(paths.policy),
+        "actor_rollout_ref.model.use_remove_padding": not cpu,
+        "actor_rollout_ref.model.enable_gradient_checkpointing": not cpu,
+        "actor_rollout_ref.model.override_config.attn_implementation": "sdpa" if cpu else "flash_attention_2",
+        f"{prefix}.strategy": "fsdp2",
+        f"{prefix}.use_torch_compile": False,
+        f"{prefix}.fsdp_config.strategy": "fsdp2",
+        f"{prefix}.fsdp_config.use_torch_compile": False,
+        f"{prefix}.fsdp_config.full_determinism": cpu,
+        f"{prefix}.fsdp_config.seed": config.seed,
+        f"{prefix}.fsdp_config.mixed_precision": _precision(runtime),
+        f"{prefix}.use_dynamic_bsz": False,
+        # verl counts prompts here and multiplies by the samples of each
+        f"{prefix}.ppo_mini_batch_size": actor.mini_batch_size // train.samples_per_prompt,
+        f"{prefix}.ppo_micro_batch_size_per_gpu": _micro(actor.mini_batch_size, runtime),
+        f"{prefix}.ppo_epochs": actor.epochs,
+        f"{prefix}.shuffle": True,
+        f"{prefix}.data_loader_seed": config.seed,
+        f"{prefix}.clip_ratio": actor.clip_ratio_low,
+        f"{prefix}.clip_ratio_low": actor.clip_ratio_low,
+        f"{prefix}.clip_ratio_high": actor.clip_ratio_high,
+        f"{prefix}.loss_agg_mode": "token-mean"
+        if actor.loss_aggregation == "token"
+        else "seq-mean-token-mean",
+        f"{prefix}.entropy_coeff": actor.entropy_coefficient,
+        f"{prefix}.calculate_entropy": True,
+        f"{prefix}.use_kl_loss": actor.kl_coefficient > 0,
+        f"{prefix}.kl_loss_coef": actor.kl_coefficient,
+        f"{prefix}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+        **_optimizer(f"{prefix}.optim", actor.optimizer),
+    }
+
+
+def _rollout(config: Config, runtime: Runtime) -> dict[str, Any]:
+    train, torch_engine = config.train, runtime.rollout_engine == "torch"
+    prefix = "actor_rollout_ref.rollout"
+    settings = {
+        f"{prefix}.name": runtime.rollout_engine,
+        f"{prefix}.n": train.samples_per_prompt,
+        f"{prefix}.seed": config.seed,
+        f"{prefix}.dtype": "float32" if runtime.device == "cpu" else "bfloat16",
+        f"{prefix}.temperature": train.sampling.temperature,
+        f"{prefix}.top_p": train.sampling.top_p,
+        f"{prefix}.top_k": train.sampling.top_k or -1,
+        f"{prefix}.tensor_model_parallel_size": runtime.tensor_parallel_size,
+        f"{prefix}.max_num_seqs": runtime.rollout_batch_size,
+        f"{prefix}.log_prob_micro_batch_size_per_gpu": _micro(train.actor.mini_batch_size, runtime),
+        f"{prefix}.log_prob_use_dynamic_bsz": False,
+        f"{prefix}.load_format": "auto",
+        f"{prefix}.calculate_log_probs": True,
+        f"{prefix}.agent.num_workers": 1 if torch_engine else 8,
+    }
+    if torch_engine:
+        settings[f"{prefix}.agent.agent_loop_manager_class"] = "training.ppo.agent_loop.BatchAgentLoopManager"
+    return settings
+
+
+def _critic(config: Config, runtime: Runtime, paths: RunPaths) -> dict[str, Any]:
+    train, critic, cpu = config.train, config.train.critic, runtime.device == "cpu"
+    micro = _micro(critic.mini_batch_size, runtime)
+    return {
+        "critic.strategy": "fsdp2",
+        "critic.fsdp.strategy": "fsdp2",
+        "critic.fsdp.use_torch_compile": False,
+        "critic.fsdp.full_determinism": cpu,
+        "critic.fsdp.seed": config.seed,
+        "critic.fsdp.mixed_precision": _precision(runtime),
+        "critic.model.path": str(paths.critic or paths.policy),
+        "critic.model.tokenizer_path": str(paths.policy),
+        "critic.model.use_remove_padding": not cpu,
+        "critic.model.enable_gradient_checkpointing": not cpu,
+        "critic.model.override_config.attn_implementation": "sdpa" if cpu else "flash_attention_2",
+        "critic.use_dynamic_bsz": False,
+        "critic.ppo_mini_batch_size": critic.mini_batch_size // train.samples_per_prompt,
+        "critic.ppo_micro_batch_size_per_gpu": micro,
+        "critic.forward_micro_batch_size_per_gpu": micro,
+        # the V1 trainer reads these three and not the ones above
+        "critic.fsdp.use_dynamic_bsz": False,
+        "critic.fsdp.micro_batch_size_per_gpu": micro,
+        "critic.fsdp.infer_micro_batch_size_per_gpu": micro,
+        "critic.ppo_epochs": critic.epochs,
+        "critic.shuffle": True,
+        "critic.data_loader_seed": config.seed,
+        "critic.cliprange_value": critic.value_clip or NO_VALUE_CLIP,
+        "critic.loss_agg_mode": "token-mean",
+        "critic.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
+        **_optimizer("critic.optim", critic.optimizer),
+    }
+
+
+def _own(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -> dict[str, Any]:
+    """What our trainer and agent loop read, under a key of our own."""
+    return {
+        "vcppo.gae": config.train.gae.model_dump(),
+        "vcppo.reward": config.train.reward.model_dump(),
+        "vcppo.metrics_path": str(paths.metrics),
+        "vcppo.keep_checkpoints": config.train.keep_checkpoints,
+        "vcppo.checkpoint_facts": {
+            "fingerprint": fingerprint,
+            "world_size": runtime.num_nodes * runtime.devices_per_node,
+            "layout": runtime.layout(),
+        },
+    }
+
+
+def _micro(mini_batch_size: int, runtime: Runtime) -> int:
+    """Largest size a device can take at once that divides its share of a mini-batch."""
+    share = mini_batch_size // (runtime.num_nodes * runtime.devices_per_node)
+    return max(size for size in range(1, min(runtime.micro_batch_size, share) + 1) if share % size == 0)

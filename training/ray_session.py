@@ -1,0 +1,70 @@
+"""A Ray session for one stage: private on this machine, or the cluster that the runtime names."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from vcppo.config.runtime import Runtime
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def process_environment(runtime: Runtime) -> dict[str, str]:
+    """Environment of every Ray worker: thread counts (they are part of the bits), telemetry off, nothing
+    fetched."""
+    threads = str(runtime.threads_per_process)
+    return {
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONHASHSEED": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+@contextlib.contextmanager
+def ray_session(
+    runtime: Runtime, *, num_cpus: int, num_gpus: int = 0, env: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """Start (or join) Ray, and leave it at the end.
+
+    A private session is asked for by `address="local"`: a plain `ray.init()` joins any cluster that it
+    finds. On a
+    cluster the checkout travels to the workers as their working directory.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # prestarted workers would import for nothing: each worker of ours needs its own environment
+    os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+    import ray
+
+    variables = process_environment(runtime) | dict(env or {})
+    arguments: dict[str, Any] = {"log_to_driver": False, "logging_level": "WARNING"}
+    if runtime.ray_address is None:
+        python_path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        arguments |= {
+            "address": "local",
+            "num_cpus": num_cpus,
+            "num_gpus": num_gpus,
+            "include_dashboard": False,
+            "object_store_memory": runtime.object_store_megabytes * 1_000_000,
+            "runtime_env": {"env_vars": variables | {"PYTHONPATH": python_path}},
+        }
+    else:
+        excludes = ["/.venv", "/.git", "/.dvc", "/work", "/runs", "/data", "/models", "/logs"]
+        arguments |= {
+            "address": runtime.ray_address,
+            "runtime_env": {"env_vars": variables, "working_dir": str(ROOT), "excludes": excludes},
+        }
+    sys.stdout.flush()
+    ray.init(**arguments)
+    try:
+        yield
+    finally:
+        ray.shutdown()
