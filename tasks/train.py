@@ -74,9 +74,9 @@ def critic_folder(config: Config) -> Path | None:
         gate = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
         if not gate["passed"]:
             raise DivergenceError(
-                f"{folder}: the value-pretrained critic did not pass its gate: {'; '.join(gate['reasons'])}.
-                Pretrain it "
-                "longer or on more rollouts (pretrain_critic, rollouts), or change pretrain_critic.gate"
+                f"{folder}: the value-pretrained critic did not pass its gate: {'; '.join(gate['reasons'])}. "
+                "Pretrain it longer or on more rollouts (pretrain_critic, rollouts), or change "
+                "pretrain_critic.gate"
             )
     elif (folder / "unused.json").is_file():
         raise CheckpointError(f"{folder}: no reward model was trained; run `dvc repro reward_model`")

@@ -37,8 +37,8 @@ def score_responses(items: Sequence[tuple[str, str, str, str]], reward: RewardCo
         for i, grade in zip(rows, grade_batch(batch, grader), strict=True):
             if grade.status == "grader_error":
                 raise GraderError(
-                    f"grader {grader!r} failed on a response ({grade.detail}); nothing of the batch is
-                    scored. "
+                    f"grader {grader!r} failed on a response ({grade.detail}); nothing of the "
+                    "batch is scored. "
                     f"Gold {items[i][1]!r}, response ends {items[i][0][-80:]!r}"
                 )
             value = reward.right if grade.status == "right" else reward.wrong

@@ -71,9 +71,8 @@ def verl_settings(
         ]
         if owned:
             raise ConfigurationError(
-                f"train.verl: {key!r} (value {value!r}) is set by this product ({',
-                '.join(sorted(owned)[:3])}); "
-                "change the key of the typed configuration instead"
+                f"train.verl: {key!r} (value {value!r}) is set by this product "
+                f"({', '.join(sorted(owned)[:3])}); change the key of the typed configuration instead"
             )
     return settings | config.train.verl
 
@@ -84,8 +83,8 @@ def _check_sizes(config: Config, runtime: Runtime) -> None:
         if mini % (train.samples_per_prompt * workers):
             raise ConfigurationError(
                 f"train.{name}.mini_batch_size: got {mini}, allowed are multiples of samples_per_prompt "
-                f"({train.samples_per_prompt}) x workers ({workers}; VCPPO_NUM_NODES x
-                VCPPO_DEVICES_PER_NODE)"
+                f"({train.samples_per_prompt}) x workers "
+                f"({workers}; VCPPO_NUM_NODES x VCPPO_DEVICES_PER_NODE)"
             )
     if runtime.device == "cpu" and runtime.rollout_engine != "torch":
         raise ConfigurationError("VCPPO_ROLLOUT_ENGINE: got 'vllm', allowed on a CPU is 'torch'")
