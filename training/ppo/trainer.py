@@ -14,7 +14,6 @@ from typing import Any
 
 import ray
 import transfer_queue as tq
-from omegaconf import OmegaConf
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.padding_utils import upsample_batch_to_divisible_size
@@ -204,11 +203,11 @@ class VcppoTrainer(PPOTrainerSync):
     def _save_checkpoint(self) -> None:
         super()._save_checkpoint()
         root = Path(self.config.trainer.default_local_dir)
-        facts = OmegaConf.to_container(self.config.vcppo.checkpoint_facts) | {
-            "policy_version": self.global_steps
-        }
+        facts: dict[str, Any] = dict(self.config.vcppo.checkpoint_facts)
+        facts["layout"] = dict(facts["layout"])
+        facts["policy_version"] = self.global_steps
         directory = root / f"global_step_{self.global_steps}"
-        checkpoints.commit(directory, self.global_steps, {**facts, "policy_version": self.global_steps})
+        checkpoints.commit(directory, self.global_steps, facts)
         checkpoints.verify(directory)
         checkpoints.sweep(root, keep=self.config.vcppo.keep_checkpoints)
 
