@@ -78,33 +78,49 @@ def run_suites(suites: Mapping[str, tuple[pd.DataFrame, list[Any]]], docs: Path)
     return findings
 
 
-def _finding(suite: str, result: Any) -> Finding:
-    config = result.expectation_config
-    arguments = {
-        key: value for key, value in config.kwargs.items() if key not in ("batch_id", "condition_parser")
-    }
-    written = f"{config.type}({', '.join(f'{key}={value!r}' for key, value in sorted(arguments.items()))})"
-    severity = str(getattr(config.severity, "value", config.severity))
-    exception = _exception(result.exception_info or {})
-    if exception is not None:
-        return Finding(suite, written, severity, "raised", detail=exception)
-    if result.success:
-        return Finding(suite, written, severity, "passed")
-    values = result.result
-    rows = tuple(
-        f"{row['id']} ({row[arguments['column']]!r})" if arguments["column"] != "id" else str(row["id"])
-        for row in values.get("partial_unexpected_index_list") or ()
-    )
-    observed = values.get("observed_value")
+def _finding(suite: str, validation: Any) -> Finding:
+    result = validation.to_json_dict()
+    config = result["expectation_config"]
+    arguments = {key: value for key, value in config["kwargs"].items() if key != "batch_id"}
+    written = ", ".join(f"{key}={_argument(value)}" for key, value in sorted(arguments.items()))
+    values = result["result"]
+    exception = _exception(result["exception_info"])
+    outcome: Outcome = "raised" if exception is not None else "passed" if result["success"] else "failed"
+    rows: tuple[str, ...] = ()
+    detail = exception or ""
+    if outcome == "failed":
+        rows = tuple(_row(row, arguments) for row in values.get("partial_unexpected_index_list") or ())
+        detail = _whole_table(values)
     return Finding(
         suite,
-        written,
-        severity,
-        "failed",
+        f"{config['type']}({written})",
+        config["severity"],
+        outcome,
         unexpected=values.get("unexpected_count", 0),
         rows=rows[:MAX_ROWS_NAMED],
-        detail="" if observed is None else f"observed {observed!r}",
+        detail=detail,
     )
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, Mapping) and value.get("type") == "comparison":
+        return f"[{value['column']['name']} {value['operator']} {value['parameter']!r}]"
+    return repr(value)
+
+
+def _row(row: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    column = arguments["column"]
+    return str(row["id"]) if column == "id" else f"{row['id']} ({row[column]!r})"
+
+
+def _whole_table(values: Mapping[str, Any]) -> str:
+    """What a check on the whole table saw."""
+    parts = []
+    if values.get("observed_value") is not None:
+        parts.append(f"observed {values['observed_value']!r}")
+    if values.get("partial_missing_list"):
+        parts.append(f"missing {values['partial_missing_list']!r}")
+    return ", ".join(parts)
 
 
 def _exception(info: Mapping[str, Any]) -> str | None:

@@ -13,13 +13,14 @@ from vcppo.config import DataConfig
 STOP = "critical"
 WARN = "warning"
 
-AIME_GOLD = r"^(0|[1-9][0-9]{0,2})$"
+AIME_GOLD = r"^(?:0|[1-9][0-9]{0,2})$"
 """An integer from 0 to 999 without leading zeros."""
 
 
 def problem_expectations(data: DataConfig) -> list[Any]:
     """Of training and evaluation problems together (view `problems_view`)."""
     import great_expectations.expectations as gxe
+    from great_expectations.expectations.row_conditions import Column
 
     columns = ["id", "split", "source", "grader", "prompt_sha256", "prompt_tokens", "gold", "gold_state"]
     return [
@@ -36,8 +37,7 @@ def problem_expectations(data: DataConfig) -> list[Any]:
         gxe.ExpectColumnValuesToMatchRegex(
             column="gold",
             regex=AIME_GOLD,
-            row_condition='grader == "aime"',
-            condition_parser="pandas",
+            row_condition=Column("grader") == "aime",
             severity=STOP,
         ),
         gxe.ExpectColumnValuesToBeBetween(

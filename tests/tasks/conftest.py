@@ -64,9 +64,19 @@ class Workspace:
         return json.loads((self.path / "data/prepared/card.json").read_text(encoding="utf-8"))
 
 
+def lay_workspace(path: Path) -> Workspace:
+    for room in ("tasks", "training", "vcppo"):
+        (path / room).symlink_to(ROOT / room)
+    (path / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    return Workspace(path)
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    for room in ("tasks", "training", "vcppo"):
-        (tmp_path / room).symlink_to(ROOT / room)
-    (tmp_path / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text(encoding="utf-8"), encoding="utf-8")
-    return Workspace(tmp_path)
+    return lay_workspace(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def lasting_workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """One for all tests of a module that only look at what a stage made."""
+    return lay_workspace(tmp_path_factory.mktemp("workspace"))
