@@ -148,6 +148,15 @@ def lock_file(path: Path, who: str) -> TextIOWrapper:
     return lock
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a live process holds the lock file."""
+    try:
+        lock_file(path, "").close()
+    except LeaseHeldError:
+        return True
+    return False
+
+
 def _check_layout(path: Path, layout: Mapping[str, Any], allow_change: bool) -> None:
     known = path / "layout.json"
     if known.is_file() and not allow_change:

@@ -1,0 +1,13 @@
+"""WHEN things run: Prefect flows, their deployments, the local server that runs them.
+
+- `nightly`    all stages in order, and the evaluation table
+- `train`      everything up to the trained policy
+- `evaluate`   evaluation and report of the trained policy
+- `pipeline`   what the flows share: a workspace, one Prefect task per stage, artifacts
+- `artifacts`  tables and links that a run leaves in the UI
+- `services`   the local Prefect server and worker (`python -m flows up`, `python -m flows down`)
+
+DVC decides what is up to date, not Prefect: a flow asks for every stage, and DVC skips what has not changed.
+To add a flow: a module with a `@flow` function that calls `pipeline.run_stages`, and its entry in
+prefect.yaml.
+"""
