@@ -42,6 +42,9 @@ def ray_session(
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # prestarted workers would import for nothing: each worker of ours needs its own environment
     os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+    if runtime.device == "cpu":
+        # Ray's "GPU" counts worker slots there, and an empty list of devices would refuse them
+        os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     import ray
 
     variables = process_environment(runtime) | dict(env or {})

@@ -33,9 +33,9 @@ class Sampled:
 class TorchSampler:
     """Draws responses from a causal language model that lives in this process.
 
-    Not on the bits: which other rows share the batch (finished rows are dropped, others may join in any
-    order). On the
-    bits: the torch build and its thread count, as with all floating-point work.
+    A batch is computed in the order of its keys, whatever order it comes in, because the last bit of a matrix
+    product depends on a row's place. What the bits still depend on: the set of samples that share a batch,
+    the torch build and its thread count.
     """
 
     def __init__(self, model: Any, pad_id: int, eos_ids: Iterable[int], seed: int) -> None:
@@ -61,6 +61,23 @@ class TorchSampler:
         top_k: int = 0,
     ) -> Sampled:
         """Sample one response a prompt. `keys` name the samples: equal keys draw equal noise."""
+        order = sorted(range(len(keys)), key=lambda i: (keys[i], list(prompts[i])))
+        drawn = self._generate(
+            [prompts[i] for i in order], [keys[i] for i in order], max_new, temperature, top_p, top_k
+        )
+        back = torch.empty(len(order), dtype=torch.long)
+        back[torch.tensor(order)] = torch.arange(len(order))
+        return Sampled(drawn.tokens[back], drawn.log_probs[back], drawn.lengths[back], drawn.stopped[back])
+
+    def _generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        keys: Sequence[str],
+        max_new: int,
+        temperature: float,
+        top_p: float,
+        top_k: int,
+    ) -> Sampled:
         batch, device = len(prompts), self.model.device
         ids, mask = _left_pad(prompts, self.pad_id, device)
         positions = (mask.cumsum(-1) - 1).clamp(min=0)

@@ -50,6 +50,16 @@ def verify(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def check_fingerprint(directory: Path, fingerprint: str) -> None:
+    """Raise CheckpointError if a checkpoint was made by another configuration, data or code."""
+    found = verify(directory).get("fingerprint")
+    if found != fingerprint:
+        raise CheckpointError(
+            f"{directory}: belongs to the run {found}, this one is {fingerprint}: its configuration, data or code "
+            "differs. Remove the directory to start anew"
+        )
+
+
 def step_directories(root: Path) -> dict[int, Path]:
     """Checkpoint directories by step, newest last, whole or not."""
     found = {int(m.group(1)): p for p in root.glob("global_step_*") if (m := _STEP.match(p.name))}

@@ -35,10 +35,13 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
 
     Raises:
         ConfigurationError: sizes or extra verl keys do not fit.
+        CheckpointError: the newest checkpoint belongs to another configuration.
         InfrastructureError: a process or node died; run again to resume.
         VcppoError: the trainer failed otherwise, or ended before its last step.
     """
     newest = checkpoints.newest_complete(paths.checkpoints)
+    if newest:
+        checkpoints.check_fingerprint(newest[1], fingerprint)
     resumed_step = newest[0] if newest else 0
     print(
         f"[train] resuming from step {resumed_step}, {newest[1]}" if newest else "[train] from step 0",
