@@ -6,6 +6,7 @@ both are `ValueError`s.
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 
 import torch
@@ -20,6 +21,13 @@ def unit_interval(name: str, value: object) -> float:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
         raise ConfigurationError(f"{name} is {value!r}; allowed is a number in [0, 1]")
+    return float(value)
+
+
+def positive(name: str, value: object) -> float:
+    """`value` as a float; ConfigurationError unless it is a finite number above 0."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < math.inf:
+        raise ConfigurationError(f"{name} is {value!r}; allowed is a finite number > 0")
     return float(value)
 
 

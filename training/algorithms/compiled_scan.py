@@ -44,10 +44,12 @@ def _compiled() -> Callable[..., int]:
     """The machine code of `_scan`: from numba's cache on disk, or compiled at the first call."""
     import numba
 
+    # contract: one rounding in a * b + c, which halves the chain from token to token; inf and nan stay.
+    fastmath = {"contract"}
     try:
-        return numba.njit(_scan, cache=True, nogil=True)
+        return numba.njit(_scan, cache=True, nogil=True, fastmath=fastmath)
     except RuntimeError:  # no folder for the cache can be written: compile in each process
-        return numba.njit(_scan, nogil=True)
+        return numba.njit(_scan, nogil=True, fastmath=fastmath)
 
 
 def _scan(
@@ -65,20 +67,23 @@ def _scan(
     decay_critic = gamma * lam_critic
     for row in range(rewards.shape[0]):
         decay_actor = gamma * lam_actor[row]
+        # One-dimensional views: with two indices an element the address arithmetic costs a third of the time.
+        row_rewards, row_values, row_mask = rewards[row], values[row], mask[row]
+        row_advantages, row_returns = advantages[row], returns[row]
         advantage_actor = 0.0
         advantage_critic = 0.0
         next_value = 0.0
-        for token in range(rewards.shape[1] - 1, -1, -1):
-            if mask[row, token] != 0:
-                value = float(values[row, token])
-                delta = float(rewards[row, token]) + gamma * next_value - value
+        for token in range(len(row_values) - 1, -1, -1):
+            if row_mask[token] != 0:
+                value = float(row_values[token])
+                delta = float(row_rewards[token]) + gamma * next_value - value
                 advantage_actor = delta + decay_actor * advantage_actor
                 advantage_critic = delta + decay_critic * advantage_critic
                 next_value = value
-                advantages[row, token] = advantage_actor
-                returns[row, token] = advantage_critic + value
+                row_advantages[token] = advantage_actor
+                row_returns[token] = advantage_critic + value
                 num_trainable += 1
             else:
-                advantages[row, token] = 0.0
-                returns[row, token] = 0.0
+                row_advantages[token] = 0.0
+                row_returns[token] = 0.0
     return num_trainable

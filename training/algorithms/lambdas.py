@@ -6,13 +6,11 @@ proportion to the response, where a fixed lambda of 0.95 gives every response th
 
 from __future__ import annotations
 
-import math
-from numbers import Real
-
 import torch
 from torch import Tensor
 
-from vcppo.errors import ConfigurationError, DataError
+from training.algorithms import checks
+from vcppo.errors import DataError
 
 
 def length_adaptive_lambda(response_lengths: Tensor, alpha: float = 0.05) -> Tensor:
@@ -23,11 +21,10 @@ def length_adaptive_lambda(response_lengths: Tensor, alpha: float = 0.05) -> Ten
 
     Raises ConfigurationError (alpha not a finite number > 0) and DataError (a length negative or nan).
     """
-    if isinstance(alpha, bool) or not isinstance(alpha, Real) or not 0.0 < float(alpha) < math.inf:
-        raise ConfigurationError(f"alpha is {alpha!r}; allowed is a finite number > 0 (VAPO uses 0.05)")
+    alpha = checks.positive("alpha", alpha)
     lengths = torch.as_tensor(response_lengths).to(torch.float64)
     if not bool((lengths >= 0).all()):
         wrong = lengths[~(lengths >= 0)][0].item()
         raise DataError(f"response_lengths holds {wrong!r}; allowed are numbers of tokens >= 0")
     # 1 / 0 = inf, so that length 0 ends at the clamp too.
-    return (1.0 - 1.0 / (float(alpha) * lengths)).clamp(0.0, 1.0).to(torch.float32)
+    return (1.0 - 1.0 / (alpha * lengths)).clamp(0.0, 1.0).to(torch.float32)

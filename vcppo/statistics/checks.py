@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from vcppo.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def count(name: str, value: SupportsIndex, *, at_least: int) -> int:
@@ -30,7 +32,7 @@ def open_unit(name: str, value: float) -> float:
     return float(value)
 
 
-def score_rows(name: str, scores: Sequence[Sequence[float]]) -> list[list[float]]:
+def score_rows(name: str, scores: ArrayLike) -> list[list[float]]:
     """`scores` as lists [question, sample]; DataError when empty, ragged, of another depth or not finite."""
     rows: list[list[float]] = []
     for question, row in enumerate(_listed(scores)):
@@ -46,7 +48,7 @@ def score_rows(name: str, scores: Sequence[Sequence[float]]) -> list[list[float]
     return rows
 
 
-def question_means(name: str, scores: Sequence[Sequence[float]] | Sequence[float]) -> list[float]:
+def question_means(name: str, scores: ArrayLike) -> list[float]:
     """One mean a question, from [question, sample] or from the means themselves [question]."""
     listed = _listed(scores)
     if listed and not isinstance(listed[0], list):

@@ -7,7 +7,6 @@ question means. That removes what makes a question hard for both, most of the no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import correlation, fmean, variance
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from vcppo.statistics.power import standard_errors_to_detect
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 ELEMENTS_AT_ONCE = 1_000_000  # 8 MB of draws in memory, however many questions
 
@@ -47,8 +46,8 @@ class PairedDifference:
 
 
 def paired_difference(
-    a: Sequence[Sequence[float]] | Sequence[float],
-    b: Sequence[Sequence[float]] | Sequence[float],
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     confidence: float = 0.95,
     num_resamples: int = 10_000,

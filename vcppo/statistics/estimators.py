@@ -7,12 +7,16 @@ import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from vcppo.errors import ConfigurationError, DataError
 from vcppo.statistics import checks
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def pass_at_k(num_samples: int | Sequence[int], num_correct: int | Sequence[int], k: int) -> float:
+
+def pass_at_k(num_samples: int | Iterable[int], num_correct: int | Iterable[int], k: int) -> float:
     """Chance that at least one of k samples is right: 1 - C(n - c, k) / C(n, k), the mean over questions.
 
     num_samples: n, the samples that were really graded, one number for all questions or one a question;
@@ -46,7 +50,7 @@ def _pass_at_k(n: int, c: int, k: int) -> float:
     return float(1 - Fraction(math.comb(n - c, k), math.comb(n, k)))
 
 
-def average_at_k(scores: Sequence[Sequence[float]]) -> float:
+def average_at_k(scores: ArrayLike) -> float:
     """Mean score of [question, sample]: avg@k, the low-noise estimate of pass@1 when scores are 0 or 1.
 
     Raises DataError: no question, questions with different numbers of samples, a score that is not finite.

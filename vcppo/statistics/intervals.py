@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from statistics import NormalDist, fmean, pvariance
+from typing import TYPE_CHECKING
 
 from vcppo.errors import ConfigurationError, DataError
 from vcppo.statistics import checks
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def clustered_standard_error(scores: Sequence[Sequence[float]], *, ddof: int = 0) -> float:
+
+def clustered_standard_error(scores: ArrayLike, *, ddof: int = 0) -> float:
     """Standard error of the mean of [question, sample], the question being the cluster.
 
     sqrt(sum over questions of (sum of the question's deviations)^2) / N (Miller, arXiv 2411.00640).
@@ -28,7 +31,7 @@ def clustered_standard_error(scores: Sequence[Sequence[float]], *, ddof: int = 0
     return math.sqrt(math.fsum((m - mean) ** 2 for m in means) / (len(means) - ddof) / len(means))
 
 
-def expected_standard_error(success_rates: Sequence[float], num_questions: int, num_samples: int) -> float:
+def expected_standard_error(success_rates: ArrayLike, num_questions: int, num_samples: int) -> float:
     """Standard error to expect over new questions whose success rates are drawn from `success_rates`.
 
     sqrt((Var(x) + mean(x (1 - x)) / num_samples) / num_questions) (Miller, arXiv 2411.00640): more samples a
