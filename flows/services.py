@@ -32,6 +32,7 @@ HOST = "127.0.0.1"
 DEFAULT_PORT = 4200
 POOL = "vcppo"
 START_SECONDS = 180.0
+END_SECONDS = 15.0
 LOG_TAIL_LINES = 15
 
 
@@ -96,7 +97,7 @@ def down(root: Path) -> None:
         for name in ("worker", "server"):
             service = services.get(name)
             if service and service.alive():
-                end_group(service.process_id)
+                end_group(service.process_id, grace_seconds=END_SECONDS)
                 if name == "worker":
                     _close_abandoned_runs(root, f"http://{HOST}:{service.port}")
                 print(f"ended {name} (process {service.process_id})")

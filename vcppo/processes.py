@@ -24,7 +24,6 @@ FAILURE_FILE = "VCPPO_FAILURE_FILE"
 """Environment variable: where a stage leaves its failure record for whoever started DVC, which passes no exit
 code on."""
 PR_SET_PDEATHSIG = 1
-GRACE_SECONDS = 10.0
 
 
 def die_with_parent(parent: int) -> None:
@@ -58,7 +57,7 @@ def start_group(
     )
 
 
-def end_group(leader: int, *, grace_seconds: float = GRACE_SECONDS) -> None:
+def end_group(leader: int, *, grace_seconds: float) -> None:
     """End a process group and all descendants of its leader, even those in sessions of their own: SIGTERM,
     and SIGKILL to what is left after the grace."""
     import psutil

@@ -35,6 +35,8 @@ BUSY = ("is busy", "Unable to acquire lock", "another process")
 LOCK_WAITS_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0)
 DRAIN_SECONDS = 5.0
 """How long after DVC's end its pipe is still read, should an orphan hold it open."""
+END_SECONDS = 10.0
+"""How long what is left of the group has to end by itself before it is killed."""
 TICK_SECONDS = 1.0
 TAIL_LINES = 15
 
@@ -98,7 +100,7 @@ def _run(
             on_line(line)
         return process.wait(), list(tail)
     finally:
-        end_group(process.pid)
+        end_group(process.pid, grace_seconds=END_SECONDS)
         process.wait()
         if process.stdout:
             process.stdout.close()

@@ -24,11 +24,16 @@ from vcppo.workdir import lock_file
 
 ROOT_VARIABLE = "VCPPO_ROOT"
 """Environment variable: the checkout. Relative paths of file sources start there, in every workspace."""
+WORKSPACES = "runs"
 
 
 def checkout_root() -> Path:
-    """The checkout that workspaces belong to: VCPPO_ROOT, else where this code lies."""
-    return Path(os.environ.get(ROOT_VARIABLE) or ROOT).resolve()
+    """The checkout that workspaces belong to: VCPPO_ROOT, else that of the workspace in which this code lies,
+    else where it lies."""
+    if named := os.environ.get(ROOT_VARIABLE):
+        return Path(named).resolve()
+    in_workspace = ROOT.parent.name == WORKSPACES and (ROOT / ".git").is_file()
+    return ROOT.parents[1] if in_workspace else ROOT
 
 
 @contextlib.contextmanager
@@ -41,7 +46,7 @@ def open_workspace(profile: str, root: Path | None = None) -> Iterator[Path]:
     root = checkout_root() if root is None else root.resolve()
     commit = _head(root)
     _check_committed(root, profile)
-    path = root / "runs" / profile
+    path = root / WORKSPACES / profile
     with storage_errors(path):
         path.parent.mkdir(exist_ok=True)
         lock = lock_file(path.parent / f".{profile}.lock", f"{path}: another process works in this workspace")
@@ -85,7 +90,10 @@ def _bring_to(root: Path, path: Path, commit: str) -> None:
         try:
             _git(root, "worktree", "add", "--force", "--detach", str(path), commit)
         except subprocess.CalledProcessError as error:
-            raise StorageError(f"{path}: cannot be made a git worktree: {error.stderr.strip()}") from None
+            raise StorageError(
+                f"{path}: cannot be made a git worktree: {error.stderr.strip().splitlines()[-1]}; "
+                "move it away and run again"
+            ) from None
         return
     # not `git checkout`: the results that the workspace has written over tracked files must stay
     made = ["dvc.lock", *(out for stage in load_pipeline(path).values() for out in stage.outs)]

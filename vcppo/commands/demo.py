@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -98,7 +99,7 @@ def show_results(workspace: Path, profile: str, seconds: float, peak_megabytes: 
 
     config = load_params(workspace / "params.yaml")
     shown = {name: _shown(workspace / place) for name, place in PLACES if (workspace / place).exists()}
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
     console.print()
     console.print(
         Panel(
@@ -111,12 +112,12 @@ def show_results(workspace: Path, profile: str, seconds: float, peak_megabytes: 
     )
     console.print(evaluation_table(json.loads((workspace / EVALUATION).read_text(encoding="utf-8"))))
     for name, place in shown.items():
-        console.print(f"  {name:9s}{place}")
+        console.print(f"  {name:9s}{place}", soft_wrap=True)
     memory = f"{peak_megabytes / 1000:.1f} GB" if peak_megabytes else "not sampled"
     console.print(f"  {'cost':9s}{seconds:.0f} s, peak resident memory {memory}")
     console.print("\nNext:")
     for command, why in _next_commands(shown):
-        console.print(f"  {command}    [dim]# {why}[/dim]")
+        console.print(f"  {command}\n      [dim]{why}[/dim]", soft_wrap=True)
 
 
 def evaluation_table(evaluation: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
@@ -124,16 +125,14 @@ def evaluation_table(evaluation: Mapping[str, Mapping[str, Mapping[str, Any]]]) 
     from rich.table import Table
 
     table = Table(title="Held-out accuracy (avg@k, 95 % interval)", title_justify="left")
-    for heading in ("benchmark", "before", "after", "difference", "problems x samples"):
-        table.add_column(heading)
+    for heading in ("benchmark", "before", "after", "problems x k"):
+        table.add_column(heading, no_wrap=heading in ("before", "after"))
     for benchmark, after in evaluation["after"].items():
         before = evaluation["before"][benchmark]
-        difference = after["average_at_k"] - before["average_at_k"]
         table.add_row(
             benchmark,
             with_interval(before),
             with_interval(after),
-            f"{difference:+.3f}",
             f"{after['num_problems']} x {after['samples_per_problem']}",
         )
     return table
@@ -155,8 +154,9 @@ def _shown(path: Path) -> str:
 
 def _next_commands(shown: Mapping[str, str]) -> list[tuple[str, str]]:
     policy = shown.get("policy", "models/policy")
+    python = _shown(Path(sys.executable))
     return [
-        (f"python -m vcppo lineage {policy}", "code, configuration and data that made the policy"),
-        ("python -m vcppo config list", "other profiles; `make demo PROFILE=NAME` runs one"),
+        (f"{python} -m vcppo lineage {policy}", "code, configuration and data that made the policy"),
+        (f"{python} -m vcppo config list", "other profiles; `make demo PROFILE=NAME` runs one"),
         ("make up", "Prefect server and worker: nightly runs, watched in the browser"),
     ]

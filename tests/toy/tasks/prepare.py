@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from tasks.stage import StageContext
 from vcppo.files import sha256_file
 from vcppo.records import Artifact
+from vcppo.workspace import checkout_root
 
 
 def run(context: StageContext) -> dict[str, int]:
-    source = Path("source.txt")
+    source = checkout_root() / "source.txt"
     context.sources.append(
         Artifact(path="source.txt", sha256=sha256_file(source), bytes=source.stat().st_size, kind="source")
     )
