@@ -4,8 +4,8 @@
 
 One run, one thread, float32 with an int64 mask (as verl makes it), the best of several repetitions each. The
 bytes are those of rewards, values and mask, read once, and of two outputs, written once; the limit is the
-time they take at the copy bandwidth of the same run. Our inputs rotate through more memory than a cache holds, as
-those of a real step would come. With a CUDA device the same table follows for it.
+time they take at the copy bandwidth of the same run. Our inputs rotate through more memory than a cache
+holds, as those of a real step would come. With a CUDA device the same table follows for it.
 """
 
 from __future__ import annotations
