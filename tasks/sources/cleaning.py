@@ -1,14 +1,14 @@
-"""From problems as read to problems fit for use: canonical golds, unique prompts with one gold each, a
-held-out split."""
+"""From problems as read to problems fit for use: canonical golds, unique prompts with one gold each."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tasks.sources.figures import figure_marker
 from tasks.sources.ledger import Ledger
 from tasks.sources.problem import Problem, order_key
+from tasks.sources.words import comparison_key
 from vcppo.config.sources import Source
 from vcppo.errors import DataError
 from vcppo.grading import canonical_gold
@@ -23,28 +23,31 @@ class Gold:
     """Canonical form of the answer."""
 
 
-def comparison_key(text: str) -> str:
-    """What two prompts are compared by: composed characters, single spaces. Letters, operators and signs
-    all count."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
 def clean(source: Source, problems: Iterable[Problem], ledger: Ledger) -> list[Gold]:
     """The source's different prompts, each with its canonical gold, in the order in which they first came.
 
-    A repeated prompt with the same gold is kept once; one with several golds is dropped wholly, and listed.
-    Raises DataError naming the row if the grader cannot read a gold answer, or if one id belongs to two
-    problems.
+    A repeated prompt with the same gold is kept once; one with several golds is dropped wholly, and listed;
+    so is one that needs a figure, and one whose gold cannot be read if the source says so. Raises DataError
+    naming the row if the grader cannot read a gold answer, or if one id belongs to two problems.
     """
-    first, answers = _group(problems, ledger)
+    without_figures = source.remove_figures if source.remove_figures is not None else source.use != "eval"
     kept = []
     owner: dict[str, Problem] = {}
-    for key, problem in first.items():
+    for problem, answers in _grouped(problems, ledger):
+        rows = sum(count for count, _ in answers.values())
+        marker = figure_marker(problem.text) if without_figures else None
+        if marker is not None:
+            ledger.remove("needs_figure", rows, id=problem.id, marker=marker)
+            continue
         golds: dict[str, str] = {}
-        rows = 0
-        for answer, (count, where) in answers[key].items():
-            golds.setdefault(_canonical(source, answer, where), where)
-            rows += count
+        try:
+            for answer, (_, where) in answers.items():
+                golds.setdefault(_canonical(source, answer, where), where)
+        except DataError as error:
+            if source.unreadable_gold == "stop":
+                raise
+            ledger.remove("unreadable_gold", rows, id=problem.id, message=str(error))
+            continue
         if len(golds) > 1:
             ledger.remove(
                 "conflicting_gold", rows, id=problem.id, golds=sorted(golds), where=sorted(golds.values())
@@ -86,21 +89,27 @@ def split(source: Source, golds: list[Gold], ledger: Ledger) -> tuple[list[Gold]
     return ordered[source.eval_count :], ordered[: source.eval_count]
 
 
-def _group(
-    problems: Iterable[Problem], ledger: Ledger
-) -> tuple[dict[str, Problem], dict[str, dict[str, tuple[int, str]]]]:
-    """First problem of each comparison key; and for each key how often, and where first, each answer was
-    given."""
+Answers = dict[str, tuple[int, str]]
+"""How often each answer was given, and where first."""
+
+
+def _grouped(problems: Iterable[Problem], ledger: Ledger) -> Iterable[tuple[Problem, Answers]]:
+    """Each different prompt's first problem with all answers given to it."""
     first: dict[str, Problem] = {}
-    answers: dict[str, dict[str, tuple[int, str]]] = {}
+    answers: dict[str, Answers] = {}
+    # most repetitions are literal: they need no normalising
+    keys: dict[str, str] = {}
     for problem in problems:
         ledger.rows_in += 1
-        key = comparison_key(problem.text)
-        first.setdefault(key, problem)
+        text = problem.compared
+        key = keys.get(text)
+        if key is None:
+            key = keys[text] = comparison_key(text)
+            first.setdefault(key, problem)
         given = answers.setdefault(key, {})
         count, where = given.get(problem.answer, (0, problem.where))
         given[problem.answer] = count + 1, where
-    return first, answers
+    return ((problem, answers[key]) for key, problem in first.items())
 
 
 def _canonical(source: Source, answer: str, where: str) -> str:

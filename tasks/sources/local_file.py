@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tasks.sources.columns import Row, column_roots, problems_of
+from tasks.sources.catalogue import layout_of
+from tasks.sources.columns import Row, problems_of
 from tasks.sources.problem import Problem
 from vcppo.config.sources import FileSource
 from vcppo.errors import DataError
@@ -43,7 +44,8 @@ def read(source: FileSource) -> Iterator[Problem]:
             "if the file is "
             "the one you mean, paste its hash into `sha256` of the source"
         )
-    return problems_of(reader(path, column_roots(source)), source)
+    layout = layout_of(source)
+    return problems_of(reader(path, layout.roots()), layout, source.name)
 
 
 def _read_jsonl(path: Path, columns: list[str]) -> Iterator[Row]:

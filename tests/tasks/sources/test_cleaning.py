@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tasks.sources.cleaning import Gold, clean, comparison_key, split
+from tasks.sources.cleaning import Gold, clean, split
 from tasks.sources.ledger import Ledger
 from tasks.sources.problem import Problem
+from tasks.sources.words import comparison_key
 from vcppo.config.sources import SyntheticSource
 from vcppo.errors import DataError
 

@@ -1,0 +1,44 @@
+"""How two problems are compared: exactly, or by their words, numbers and operators."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_LATEX_LAYOUT = re.compile(
+    r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace\{[^}]*\})(?![A-Za-z])"
+    r"|\\[,;:! \[\]()]|[${}]"
+)
+_WORD = re.compile(
+    r"\d+(?:,\d{3})*(?:\.\d+)?"  # numbers
+    r"|[\u3040-\u30ff\u3400-\u9fff]"  # scripts without spaces: each character is a word
+    r"|[^\W\d_]+"  # words, and LaTeX commands without their backslash
+    r"|[-+*/^_=<>!|%()\[\]]"  # operators and signs
+    r"|[^\x00-\x7f\w\s]"  # ≤, √, ° and the like
+)
+_ARITHMETIC = frozenset("-+*/^=<>!%")
+
+
+def comparison_key(text: str) -> str:
+    """What two prompts are the same by: composed characters, single spaces. Letters, operators, signs
+    count."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def words(text: str) -> list[str]:
+    """Words, numbers and operators of a problem, in order; case, LaTeX layout and punctuation are left
+    out."""
+    text = unicodedata.normalize("NFC", text).replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+    return [word.replace(",", "") for word in _WORD.findall(_LATEX_LAYOUT.sub(" ", text).casefold())]
+
+
+def shingles(sequence: list[str], size: int) -> set[str]:
+    """All runs of `size` words; the whole, if it is shorter than that."""
+    if len(sequence) <= size:
+        return {" ".join(sequence)}
+    return {" ".join(sequence[i : i + size]) for i in range(len(sequence) - size + 1)}
+
+
+def arithmetic(sequence: list[str]) -> tuple[str, ...]:
+    """Numbers and operators, sorted: problems that differ in one of them are different problems."""
+    return tuple(sorted(word for word in sequence if word[0].isdigit() or word in _ARITHMETIC))
