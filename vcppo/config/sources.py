@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vcppo.config.base import NonNegativeInt, PositiveInt, Section, UnitInterval
 
 GraderName = Literal["aime", "math", "gpqa"]
 SourceUse = Literal["train", "eval", "split"]
+DatasetName = Literal[
+    "dapo_math_17k",
+    "dapo_math_17k_processed",
+    "dapo_math_17k_slime",
+    "gsm8k",
+    "math",
+    "math_500",
+    "aime_2024",
+    "aime_2024_maxwell_jia",
+    "aime_2025_math_ai",
+    "aime_2025_opencompass",
+    "aime_2025_yentinglin",
+    "aime_2025_matharena",
+    "gpqa",
+]
+"""Datasets whose schema is known (tasks/sources/catalogue.py says where they are and what their rows look
+like)."""
 
 
 class _SourceBase(Section):
@@ -24,6 +41,12 @@ class _SourceBase(Section):
     grader: GraderName = "aime"
     """Who reads the answers: aime (integers 0-999), math (Math-Verify), gpqa (letters)."""
     licence: str = "unknown"
+    unreadable_gold: Literal["stop", "drop"] = "stop"
+    """What a gold answer does that the grader cannot read: end the stage, or drop the problem and list it."""
+    remove_figures: bool | None = None
+    """Drop problems that need a figure. None: from training sources yes, from benchmarks (`use: eval`) no,
+    because a
+    benchmark without some of its problems is another benchmark."""
 
 
 class SyntheticSource(_SourceBase):
@@ -39,7 +62,28 @@ class SyntheticSource(_SourceBase):
     sft_traces_per_problem: NonNegativeInt = 1
 
 
-class FileSource(_SourceBase):
+class _TableSource(_SourceBase):
+    """What sources with rows and columns share."""
+
+    dataset: DatasetName | None = None
+    """Rows have the schema of this known dataset; None: they have the columns named below."""
+    problem_column: str = "problem"
+    """A dotted name reaches into structs and lists: `reward_model.ground_truth`, `prompt.0.content`."""
+    answer_column: str = "answer"
+    id_column: str | None = None
+    """None: the id is derived from the problem's text."""
+    solution_column: str | None = None
+    """Worked solution, used as SFT trace; None: no SFT traces from this source."""
+
+    @model_validator(mode="after")
+    def _columns_or_dataset(self) -> _TableSource:
+        given = sorted(name for name in self.model_fields_set if name.endswith("_column"))
+        if self.dataset is not None and given:
+            raise ValueError(f"dataset {self.dataset!r} has columns of its own: remove {', '.join(given)}")
+        return self
+
+
+class FileSource(_TableSource):
     """A local file (jsonl, parquet or csv) with a problem and an answer column."""
 
     kind: Literal["file"] = "file"
@@ -47,27 +91,28 @@ class FileSource(_SourceBase):
     """Relative to the checkout, or absolute."""
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     """Hash of the file's bytes, so that a changed file is a changed configuration."""
-    problem_column: str = "problem"
-    answer_column: str = "answer"
     id_column: str | None = "id"
     """None: the id is derived from the problem's text."""
-    solution_column: str | None = None
-    """Worked solution, used as SFT trace; None: no SFT traces from this source."""
 
 
-class HubSource(_SourceBase):
+class HubSource(_TableSource):
     """A Hugging Face dataset at a pinned revision."""
 
     kind: Literal["hub"] = "hub"
-    repository: str = Field(pattern=r"^[^/\s]+/[^/\s]+$")
+    repository: str | None = Field(default=None, pattern=r"^[^/\s]+/[^/\s]+$")
+    """`owner/name`; None: where the known `dataset` lives."""
     revision: str = Field(pattern=r"^[0-9a-f]{40}$")
     """Commit of the dataset repository."""
     configuration: str | None = None
-    split: str = "train"
-    problem_column: str = "problem"
-    answer_column: str = "answer"
-    id_column: str | None = None
-    solution_column: str | None = None
+    """None: all configurations of a known `dataset`, else the repository's default."""
+    split: str | None = None
+    """None: the split of a known `dataset`, else `train`."""
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> HubSource:
+        if self.repository is None and self.dataset is None:
+            raise ValueError("needs `dataset` (a known one) or `repository` (owner/name)")
+        return self
 
 
 Source = Annotated[SyntheticSource | FileSource | HubSource, Field(discriminator="kind")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,6 +22,24 @@ class DataConfig(Section):
     """Longest prompt in tokens of the training tokenizer, chat template included; validation refuses more."""
     max_response_tokens: PositiveInt
     """Longest response in tokens: SFT traces, rollouts, training; evaluation may set its own."""
+    near_duplicate_similarity: Annotated[float, Field(gt=0.0, le=1.0)] | None = 0.6
+    """Training problems that share so much of their wording (Jaccard index of three-word shingles), their
+    numbers, operators and gold answer are one problem; None turns the search off. Generated sources are
+    left out of it."""
+    contamination_coverage: Annotated[float, Field(gt=0.0, le=1.0)] | None = 0.5
+    """A training problem that shares this part of its eight-word shingles with an evaluation problem (of the
+    shorter one of both) is dropped; None drops exact matches only."""
+    max_source_share: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    """No source may give more than this share of the training problems; None leaves the mixture as it is."""
+    min_train_problems: PositiveInt = 1
+    """Fewer training problems fail validation."""
+    max_train_problems: PositiveInt | None = None
+    """More training problems fail validation; None for no bound."""
+    languages: tuple[str, ...] = ("en",)
+    """Languages that are expected, told by script: en (Latin), zh (Han), other."""
+    severity: dict[str, Literal["stop", "warn"]] = Field(default_factory=dict)
+    """What a failing expectation does, by its name, where that should differ from
+    tasks/expectations/suites.py."""
 
     @model_validator(mode="after")
     def _template_and_names(self) -> DataConfig:
@@ -30,6 +48,12 @@ class DataConfig(Section):
         names = [source.name for source in self.sources]
         if len(set(names)) != len(names):
             raise ValueError(f"source names must differ, got {names}")
+        feeding = sum(source.use != "eval" for source in self.sources)
+        if self.max_source_share is not None and feeding * self.max_source_share < 1:
+            raise ValueError(
+                f"max_source_share {self.max_source_share} cannot be kept by {feeding} training sources: "
+                f"the least that {feeding} can keep is {1 / max(feeding, 1):.3g}"
+            )
         return self
 
 

@@ -1,0 +1,236 @@
+"""One training and one evaluation set that share nothing: near-duplicates, benchmarks, figures, balance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.sources.assembly import Assembled, assemble
+from tasks.sources.cleaning import Gold, clean
+from tasks.sources.contamination import BenchmarkIndex
+from tasks.sources.figures import figure_marker
+from tasks.sources.ledger import Ledger
+from tasks.sources.mixture import balanced
+from tasks.sources.problem import Problem
+from tasks.sources.words import words
+from vcppo.config import DataConfig
+from vcppo.config.sources import FileSource
+from vcppo.errors import DataError
+
+TRIPLES = (
+    "Let $S$ be the set of triples $(a,b,c)$ of non-negative integers such that $a+b+c$ is even. The "
+    "value of the sum\n"
+    "\\[ \\sum_{(a,b,c) \\in S} \\frac{1}{2^a 3^b 5^c} \\]\ncan be expressed as $\\frac{m}{n}$, where $m$ "
+    "and $n$ are "
+    "relatively prime positive integers. Compute $m+n$."
+)
+REWORDED = (
+    "Let $S$ be the set of triples $(a,b,c)$ of non-negative integers such that $a+b+c$ is even. "
+    "Determine the value of "
+    "the sum:\n\\[\n\\sum_{(a,b,c)\\in S}\\frac{1}{2^a3^b5^c}\n\\]\nThis sum can be expressed as "
+    "$\\frac{m}{n}$, where "
+    "$m$ and $n$ are relatively prime positive integers. Compute $m+n$."
+)
+
+
+def file(name: str, **values: Any) -> dict[str, Any]:
+    return {"kind": "file", "name": name, "path": f"{name}.jsonl", "sha256": "0" * 64, **values}
+
+
+def config(*sources: dict[str, Any], **values: Any) -> DataConfig:
+    return DataConfig.model_validate(
+        {"sources": sources, "max_prompt_tokens": 9, "max_response_tokens": 9, **values}
+    )
+
+
+def golds(source: str, *texts_and_golds: tuple[str, str]) -> list[Gold]:
+    return [
+        Gold(Problem(f"{source}/{i}", text, gold, f"row {i}"), gold)
+        for i, (text, gold) in enumerate(texts_and_golds)
+    ]
+
+
+def run(data: DataConfig, clean: dict[str, list[Gold]]) -> tuple[Assembled, dict[str, Ledger]]:
+    ledgers = {name: Ledger(rows_in=len(problems)) for name, problems in clean.items()}
+    return assemble(clean, data, ledgers, lambda done, total, what: None), ledgers
+
+
+def ids(placed: list[Any]) -> set[str]:
+    return {gold.problem.id for _, gold in placed}
+
+
+BENCHMARK = file("bench", use="eval")
+OTHER = ("An unrelated question about seven ducks and nothing else at all, however long it may be?", "7")
+
+
+def test_a_reworded_problem_is_dropped_with_the_one_that_stays_named() -> None:
+    data = config(file("pool", use="train"), BENCHMARK)
+    assembled, ledgers = run(
+        data, {"pool": golds("pool", (TRIPLES, "37"), (REWORDED, "37")), "bench": golds("bench", OTHER)}
+    )
+    assert ids(assembled.train) == {"pool/0"}
+    (entry,) = ledgers["pool"].listed
+    assert (entry["reason"], entry["id"], entry["stays"]) == ("near_duplicate", "pool/1", "pool/0")
+    assert 0.8 < entry["similarity"] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("other", "gold"),
+    [
+        (TRIPLES.replace("3^b", "7^b"), "37"),
+        (TRIPLES.replace("a+b+c", "a-b+c"), "37"),
+        (REWORDED, "38"),
+    ],
+)
+def test_another_number_operator_or_gold_makes_another_problem(other: str, gold: str) -> None:
+    data = config(file("pool", use="train"), BENCHMARK)
+    assembled, _ = run(
+        data, {"pool": golds("pool", (TRIPLES, "37"), (other, gold)), "bench": golds("bench", OTHER)}
+    )
+    assert ids(assembled.train) == {"pool/0", "pool/1"}
+
+
+def test_the_search_for_near_duplicates_can_be_turned_off() -> None:
+    data = config(file("pool", use="train"), BENCHMARK, near_duplicate_similarity=None)
+    assembled, _ = run(
+        data, {"pool": golds("pool", (TRIPLES, "37"), (REWORDED, "37")), "bench": golds("bench", OTHER)}
+    )
+    assert len(assembled.train) == 2
+
+
+def test_a_training_problem_of_a_benchmark_is_dropped_and_the_pair_listed() -> None:
+    data = config(file("pool", use="train"), BENCHMARK)
+    assembled, ledgers = run(
+        data, {"pool": golds("pool", (REWORDED, "37"), OTHER), "bench": golds("bench", (TRIPLES, "37"))}
+    )
+    assert ids(assembled.train) == {"pool/1"}
+    assert ids(assembled.evaluation) == {"bench/0"}
+    (entry,) = ledgers["pool"].listed
+    assert (entry["reason"], entry["id"], entry["benchmark_id"]) == ("benchmark_overlap", "pool/0", "bench/0")
+    assert 0.5 <= entry["coverage"] < 1
+
+
+def test_held_out_problems_are_benchmarks_too() -> None:
+    data = config(file("pool", use="split", eval_count=1), near_duplicate_similarity=None)
+    assembled, ledgers = run(data, {"pool": golds("pool", (TRIPLES, "37"), (REWORDED, "37"), OTHER)})
+    assert ids(assembled.evaluation) < {"pool/0", "pool/1"}
+    assert ids(assembled.train) == {"pool/2"}
+    assert ledgers["pool"].removed["benchmark_overlap"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "coverage"),
+    [
+        ("One two three four five six seven eight nine ten.", 1.0),
+        ("ONE two, three four:  five six seven eight nine ten", 1.0),
+        ("Read this: one two three four five six seven eight nine ten, and then stop.", 1.0),
+        ("one two three four five six seven eight nine, and then a few words that are not there", 2 / 3),
+        ("one two three four five six seven eight; and then other words altogether, for a change", None),
+        ("one two three", None),
+    ],
+)
+def test_coverage_is_the_shared_part_of_the_shorter_problem(text: str, coverage: float | None) -> None:
+    index = BenchmarkIndex([("b", "one two three four five six seven eight nine ten")])
+    overlap = index.overlap(text, 0.5)
+    assert (overlap and overlap.coverage) == (coverage and pytest.approx(coverage))
+
+
+def test_a_short_problem_is_compared_as_a_whole() -> None:
+    index = BenchmarkIndex([("b", "What is 2 + 2?")])
+    assert index.overlap("what is 2+2", None) is not None
+    assert index.overlap("What is 2 - 2?", 0.5) is None
+
+
+def test_words_keep_numbers_operators_and_signs_and_lose_layout() -> None:
+    assert words(r"\left( $x$ \right) \le 1,000.5!") == ["(", "x", ")", "le", "1000.5", "!"]
+    assert words("x - 1") != words("x + 1")
+    assert words("求最大值") == list("求最大值")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Find the area. [asy] draw((0,0)--(1,1)); [/asy]",
+        "In the diagram, find x.",
+        "Find the shaded area as shown in the figure below.",
+        "What is the sum of angles in the picture to the right?",
+        "See ![](https://cdn.example/x.png)",
+        "The graph shown below has a maximum.",
+    ],
+)
+def test_problems_that_need_a_figure_are_recognised(text: str) -> None:
+    assert figure_marker(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Figure out the sum.",
+        "How many 3-digit figures are there?",
+        "The graph of $y=x^2$ has a minimum.",
+        "Imagine n.",
+    ],
+)
+def test_words_that_only_sound_like_a_figure_are_none(text: str) -> None:
+    assert figure_marker(text) is None
+
+
+def cleaned(**values: Any) -> tuple[list[str], Ledger]:
+    ledger = Ledger()
+    problems = [
+        Problem("s/0", "In the diagram, find x.", "1", "row 1"),
+        Problem("s/1", "Find y.", "why", "row 2"),
+        Problem("s/2", "Find z.", "3", "row 3"),
+    ]
+    source = FileSource.model_validate(file("s", **values))
+    return [gold.problem.id for gold in clean(source, problems, ledger)], ledger
+
+
+def test_figures_are_dropped_from_training_sources_and_kept_in_benchmarks() -> None:
+    kept, ledger = cleaned(use="train", unreadable_gold="drop")
+    assert kept == ["s/2"]
+    assert ledger.listed[0] == {"reason": "needs_figure", "id": "s/0", "marker": "In the diagram"}
+    assert cleaned(use="eval", unreadable_gold="drop")[0] == ["s/0", "s/2"]
+    assert cleaned(use="eval", unreadable_gold="drop", remove_figures=True)[0] == ["s/2"]
+
+
+def test_unreadable_golds_stop_unless_they_may_be_dropped() -> None:
+    with pytest.raises(DataError, match="row 2"):
+        cleaned()
+    _, ledger = cleaned(unreadable_gold="drop")
+    assert ledger.removed["unreadable_gold"] == 1
+    assert "row 2" in ledger.listed[-1]["message"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "share", "kept"),
+    [
+        ({"a": 100, "b": 10}, 0.5, {"a": 10, "b": 10}),
+        ({"a": 100, "b": 10}, 0.75, {"a": 30, "b": 10}),
+        ({"a": 100, "b": 60, "c": 20}, 0.5, {"a": 80, "b": 60, "c": 20}),
+        ({"a": 5, "b": 5}, 0.5, {"a": 5, "b": 5}),
+        ({"a": 7}, 1.0, {"a": 7}),
+    ],
+)
+def test_balance_keeps_as_much_as_the_share_allows(
+    sizes: dict[str, int], share: float, kept: dict[str, int]
+) -> None:
+    assert balanced(sizes, share) == kept
+
+
+def test_a_share_that_nothing_can_keep_is_an_error() -> None:
+    with pytest.raises(DataError, match="no mixture"):
+        balanced({"a": 9}, 0.5)
+    with pytest.raises(ValidationError, match=r"max_source_share 0\.4 cannot be kept by 2 training sources"):
+        config(file("a", use="train"), file("b", use="train"), max_source_share=0.4)
+
+
+def test_the_surplus_of_a_large_source_is_counted() -> None:
+    data = config(file("large", use="train"), file("small", use="train"), BENCHMARK, max_source_share=0.5)
+    many = golds("large", *((f"Problem number {i} of the large source", str(i)) for i in range(9)))
+    few = golds("small", *((f"Small {i}", str(i)) for i in range(3)))
+    assembled, ledgers = run(data, {"large": many, "small": few, "bench": golds("bench", OTHER)})
+    assert len(assembled.train) == 6
+    assert dict(ledgers["large"].removed) == {"over_source_share": 6}
