@@ -1,0 +1,111 @@
+r"""Boxes (`\boxed`, `\fbox`, `\framebox`, also without braces) of a text, found in one linear pass.
+
+The last complete box is the answer. Boxes that stand side by side, with nothing but punctuation, labels or
+words of doubt between them, are one enumeration, not a correction.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from vcppo.grading.vocabulary import DOUBTS, FILLERS, LABELS
+
+_BOX_START = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])")
+_TOKEN = re.compile(r"\\(?:boxed|fbox|framebox)(?:\[[^\]\n]{0,40}\])?\s*\{|\\[^A-Za-z]|[{}]")
+_BARE = re.compile(
+    r"\\(?:boxed|fbox|framebox)(?![A-Za-z])[ \t]*((?:\\[A-Za-z]+|\{[^{}\n]{0,80}\}|[^\s{}$\\])+)"
+)
+_LATEX_WORD = re.compile(r"\\[A-Za-z]+|\\.")
+_WORD = re.compile(r"[^\W\d_]+")
+_ARITHMETIC = re.compile(r"[=+*^→⇒]|\\(?:to|times|cdot|implies|Rightarrow|rightarrow)(?![A-Za-z])")
+_MAX_GAP = 120
+
+
+@dataclass(frozen=True)
+class Box:
+    """One complete top-level box: `text` inside it (nested boxes unwrapped), from `start` to `end`."""
+
+    text: str
+    start: int
+    end: int
+    inner_values: tuple[str, ...] = ()  # what the boxes inside this one hold, when there are several
+    braced: bool = True
+
+
+def find_boxes(text: str) -> list[Box]:
+    """Every complete top-level box of `text`, in order. A box that is never closed is none."""
+    first = _BOX_START.search(text)
+    if first is None:
+        return []
+    closed: list[tuple[int, int, int]] = []  # (start of the command, start of the inside, end of the inside)
+    stack: list[tuple[int, int] | None] = []  # None for a plain brace
+    for token in _TOKEN.finditer(text, first.start()):
+        piece = token.group()
+        if piece == "{":
+            stack.append(None)
+        elif piece == "}":
+            if stack and (opened := stack.pop()) is not None:
+                closed.append((opened[0], opened[1], token.start()))
+        elif piece.endswith("{") and len(piece) > 2:
+            stack.append((token.start(), token.end()))
+    boxes = _top_level(text, closed)
+    taken = [(box.start, box.end) for box in boxes]
+    bare = [
+        Box(match.group(1).rstrip(".,;:!?"), match.start(), match.end(), braced=False)
+        for match in _BARE.finditer(text, first.start())
+        if match.group(1).strip(".,;:!?)") and not match.group(1).startswith("{")
+    ]
+    if bare:
+        position = 0
+        for box in bare:
+            while position < len(taken) and taken[position][1] < box.end:
+                position += 1
+            if position == len(taken) or box.start < taken[position][0]:
+                boxes.append(box)
+        boxes.sort(key=lambda box: box.start)
+    return boxes
+
+
+def _top_level(text: str, closed: list[tuple[int, int, int]]) -> list[Box]:
+    """Boxes inside no other complete box. `closed` is in closing order, inner boxes before outer ones."""
+    tops: list[tuple[int, int, int, list[tuple[int, int, int]]]] = []
+    for start, inside, end in closed:
+        inner: list[tuple[int, int, int]] = []
+        while tops and tops[-1][0] > start:
+            top = tops.pop()
+            inner[:0] = top[3] or [top[:3]]
+        tops.append((start, inside, end, inner))
+    boxes = []
+    for start, inside, end, inner in tops:
+        pieces, position = [], inside
+        for inner_start, inner_inside, inner_end in inner:
+            pieces += [text[position:inner_start], text[inner_inside:inner_end]]
+            position = inner_end + 1
+        pieces.append(text[position:end])
+        values = tuple(text[a:b].strip() for _, a, b in inner) if len(inner) > 1 else ()
+        content = _BOX_START.sub("", "".join(pieces)) if inner else text[inside:end]
+        boxes.append(Box(content.strip(), start, end + 1, values))
+    return boxes
+
+
+def is_enumeration_gap(gap: str) -> bool:
+    """Whether the text between two answers joins them into one list instead of correcting the first."""
+    if len(gap) > _MAX_GAP:
+        return not gap.strip()
+    if _ARITHMETIC.search(gap):
+        return False
+    words = {word.lower() for word in _WORD.findall(_LATEX_WORD.sub(" ", gap))}
+    if words & DOUBTS:
+        return words <= DOUBTS | FILLERS | LABELS
+    return words <= LABELS
+
+
+def enumerated(text: str, boxes: list[Box]) -> list[Box]:
+    """The run of neighbouring boxes that ends with the last one (just the last one when it stands alone)."""
+    run = [boxes[-1]]
+    for box in reversed(boxes[:-1]):
+        if not is_enumeration_gap(text[box.end : run[0].start]):
+            break
+        run.insert(0, box)
+    return run

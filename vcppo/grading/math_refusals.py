@@ -1,0 +1,108 @@
+r"""MATH: differences that Math-Verify would overlook, and answers that it must not be given.
+
+It drops what it does not know, so that `11_5` and `11_6` or `(1,2)` and `2,1` come out equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from vcppo.grading.math_cost import costly, depth
+from vcppo.grading.vocabulary import LATEX_COMMANDS, QUALIFIERS, UNIT_NAMES, UNITS
+
+MAX_LENGTH = 1_000  # characters of one answer; the longest gold of MATH has fewer than 200
+MAX_DEPTH = 25
+
+_TEXT = re.compile(r"\\(?:text(?:rm|sf|tt|normal)?|mbox|operatorname|mathrm)\s*\{([^{}]*)\}")
+_BASE = re.compile(r"[\dA-F)]\s*_\s*(?:\{\s*(\d+)\s*\}|(\d+))")
+_CLOCK = re.compile(r"0?(\d{1,2}):(\d{2})")
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+
+
+def refusal(answer: str, gold: str) -> str | None:
+    """Why `answer` cannot equal `gold`, or must not be evaluated."""
+    if len(answer) > MAX_LENGTH:
+        return f"longer than {MAX_LENGTH} characters"
+    if depth(answer) > MAX_DEPTH:
+        return f"nested deeper than {MAX_DEPTH}"
+    if costly(answer) or costly(gold):
+        return "too costly to evaluate, and not spelled like the gold"
+    if _bases(answer) != _bases(gold):
+        return "other number base"
+    clock = _CLOCK.match(gold)
+    if clock or _CLOCK.fullmatch(answer):
+        other = _CLOCK.match(answer)
+        if (
+            not (clock and other and clock.groups() == other.groups())
+            or answer[other.end() :] != gold[clock.end() :]
+        ):
+            return "other time"
+        return None
+    if {_list_kind(answer), _list_kind(gold)} == {"ordered", "plain"}:
+        return "an ordered list in brackets is no plain list"
+    if unknown := {name for name in _COMMAND.findall(answer) if name not in LATEX_COMMANDS} - set(
+        _COMMAND.findall(gold)
+    ):
+        return f"LaTeX command not understood: {', '.join(sorted(unknown))}"
+    words, gold_words = _text_words(answer), _text_words(gold)
+    if doubts := (words & QUALIFIERS) - gold_words:
+        return f"hedged or qualified: {', '.join(sorted(doubts))}"
+    units, gold_units = _units(words), _units(gold_words)
+    return "other unit" if units and gold_units and units != gold_units else None
+
+
+def is_clock(text: str) -> bool:
+    """Whether `text` is a time of day, which is compared as text."""
+    return _CLOCK.match(text) is not None
+
+
+def _bases(text: str) -> list[str]:
+    without_functions = re.sub(r"\\log\s*_\s*(?:\{[^{}]*\}|.)", "", text)
+    return [found[0] or found[1] for found in _BASE.findall(without_functions)]
+
+
+def closing_bracket(text: str, start: int) -> int:
+    """Index of the bracket that closes the one at `start` (any kind closes any), or -1."""
+    depth = 0
+    for position, character in _brackets(text, start):
+        depth += 1 if character in "([{" else -1
+        if depth == 0:
+            return position
+    return -1
+
+
+def _brackets(text: str, start: int) -> Iterator[tuple[int, str]]:
+    return ((position, text[position]) for position in range(start, len(text)) if text[position] in "([{)]}")
+
+
+def _list_kind(text: str) -> str:
+    """`ordered` for one bracketed list `(a, b)` or `[a, b)`, `plain` for a bare list or a set, else empty."""
+    text = re.sub(r"^[A-Za-z]\s*(?:=|\\in(?![A-Za-z]))\s*", "", text.strip())
+    if not _has_top_comma(text.replace("\\{", "").replace("\\}", "")):
+        inner = text[1:-1] if text[:1] in "([" and closing_bracket(text, 0) == len(text) - 1 else ""
+        return "ordered" if _has_top_comma(inner) else ""
+    return "plain"
+
+
+def _has_top_comma(text: str) -> bool:
+    depth = 0
+    for position, character in enumerate(text):
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif depth == 0 and character in ",;" and not re.match(r",\d{3}(?!\d)", text[position:]):
+            return True
+    return False
+
+
+def _text_words(text: str) -> set[str]:
+    inside = " ".join(_TEXT.findall(text))  # a single letter outside \text is a variable, not a unit
+    outside = re.findall(r"[a-z]{2,}", re.sub(r"\\[A-Za-z]+", " ", _TEXT.sub(" ", text)).lower())
+    return set(re.findall(r"[a-z]+", inside.lower())) | set(outside)
+
+
+def _units(words: set[str]) -> set[str]:
+    names = {UNITS.get(word, word.removesuffix("s")) for word in words}
+    return names & UNIT_NAMES

@@ -1,0 +1,54 @@
+"""What a grader says of one answer, and the benchmarks it can grade."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from vcppo.errors import ConfigurationError
+
+Status = Literal["right", "wrong", "no_answer", "truncated", "grader_error"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+BENCHMARKS = ("aime", "math", "gpqa")
+CUT_REASONS = frozenset(
+    {"length", "abort"}
+)  # finish reasons of a response that the engine cut, not the model
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One graded response.
+
+    `answer` is what was read as the final answer (None if nothing was), at most `MAX_SHOWN` characters;
+    `detail` says in a few words why. A `grader_error` says nothing about the answer: never score it as
+    wrong.
+    """
+
+    status: Status
+    answer: str | None = None
+    detail: str = ""
+
+
+class GradeItem(NamedTuple):
+    """One response to grade; a plain tuple `(response, gold)` serves as well."""
+
+    response: str
+    gold: str
+    finish_reason: str = "stop"
+
+
+MAX_SHOWN = 200
+
+
+def shown(text: str) -> str:
+    """`text` cut to `MAX_SHOWN` characters, for records and messages."""
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+
+
+def check_benchmark(benchmark: str) -> None:
+    """Raise ConfigurationError unless `benchmark` has a grader."""
+    if benchmark not in BENCHMARKS:
+        raise ConfigurationError(
+            f"no grader for benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}. "
+            "Name one of them in the benchmark's declaration."
+        )
