@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.expectations.runner import Finding, run_suites
-from tasks.expectations.suites import STOP, problem_expectations, trace_expectations
-from tasks.expectations.view import problems_view, traces_view
+from tasks.expectations.suites import STOP, suites
+from tasks.expectations.view import parts_view, problems_view, traces_view
 from tasks.stage import StageContext
 from vcppo.errors import DataError
 from vcppo.files import write_json_atomic
@@ -25,16 +25,14 @@ def run(context: StageContext) -> dict[str, Any]:
 
     data = context.config.data
     tokenizer = load_tokenizer(context.config.model)
-    problems = problems_view(PREPARED, tokenizer)
+    problems = problems_view(PREPARED, data, tokenizer)
     traces = traces_view(PREPARED, set(problems["id"][problems["split"] == "train"]), tokenizer)
     context.say(f"{len(problems)} problems, {len(traces)} SFT traces")
-    suites = {
-        "problems": (problems, problem_expectations(data)),
-        "sft_traces": (traces, trace_expectations(data)),
-    }
+    frames = {"problems": problems, "traces": traces, "parts": parts_view(problems, data)}
+    checks = suites(data)
     out = context.out("data/validation")
-    findings = run_suites(suites, out / "docs")
-    expected = sum(len(expectations) for _, expectations in suites.values())
+    findings = run_suites({name: (frames[name], checks[name]) for name in frames}, out / "docs")
+    expected = sum(map(len, checks.values()))
     metrics = summary(findings, expected)
     metrics |= {
         "problems": len(problems),

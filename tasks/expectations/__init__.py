@@ -1,6 +1,9 @@
 """What must hold of prepared data, and who checks it.
 
-- `view`     flat tables made from the prepared files: ids, hashes, lengths, words
-- `suites`   the expectations on each of them, with their severity
+- `view`     flat tables made from the prepared files: ids, hashes, lengths, short words
+- `tokens`, `golds`, `signs`   the columns that need more than reading: prompt lengths, what the grader
+  makes of gold
+  answers, what a text gives away
+- `suites`   the expectations on each table, with their names and severities
 - `runner`   Great Expectations behind one function: frames and expectations in, findings and Data Docs out
 """

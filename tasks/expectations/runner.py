@@ -25,6 +25,8 @@ class Finding:
     """What came of one expectation."""
 
     suite: str
+    name: str
+    """Its name in `suites`."""
     expectation: str
     """Its type with its arguments, on one line."""
     severity: str
@@ -40,7 +42,8 @@ class Finding:
         """For a person."""
         rows = f"; {self.unexpected} rows: {', '.join(self.rows)}" if self.rows else ""
         more = ", ..." if self.unexpected > len(self.rows) > 0 else ""
-        return f"{self.suite}: {self.expectation}{rows}{more}{f'; {self.detail}' if self.detail else ''}"
+        detail = f"; {self.detail}" if self.detail else ""
+        return f"{self.suite}: {self.name}: {self.expectation}{rows}{more}{detail}"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -93,6 +96,7 @@ def _finding(suite: str, validation: Any) -> Finding:
         detail = _whole_table(values)
     return Finding(
         suite,
+        str(config["meta"]["name"]),
         f"{config['type']}({written})",
         config["severity"],
         outcome,

@@ -28,6 +28,7 @@ class BenchmarkIndex:
         self._same: dict[str, str] = {}
         self._holders: defaultdict[str, list[str]] = defaultdict(list)
         self._sizes: dict[str, int] = {}
+        self._vocabulary: set[str] = set()
         for id_, text in problems:
             sequence = words(text)
             self._same.setdefault(" ".join(sequence), id_)
@@ -35,6 +36,7 @@ class BenchmarkIndex:
             if len(sequence) >= NGRAM:
                 content = shingles(sequence, NGRAM)
                 self._sizes[id_] = len(content)
+                self._vocabulary.update(sequence)
                 for shingle in content:
                     self._holders[shingle].append(id_)
 
@@ -47,6 +49,8 @@ class BenchmarkIndex:
             return Overlap(same, 1.0)
         if coverage is None or len(sequence) < NGRAM:
             return None
+        if not self._may_share(sequence):
+            return None
         content = shingles(sequence, NGRAM)
         shared = Counter(id_ for shingle in content for id_ in self._holders.get(shingle, ()))
         best = max(
@@ -55,3 +59,12 @@ class BenchmarkIndex:
             default=None,
         )
         return best if best is not None and best.coverage >= coverage else None
+
+    def _may_share(self, sequence: list[str]) -> bool:
+        """Whether any run of words is long enough and wholly known: most texts of millions have none."""
+        run = 0
+        for word in sequence:
+            run = run + 1 if word in self._vocabulary else 0
+            if run == NGRAM:
+                return True
+        return False

@@ -15,9 +15,17 @@ _MARKERS = re.compile(
     r"|\bin the (?:figure|diagram|picture)\b|\bas (?:shown|pictured)\b",
     re.IGNORECASE,
 )
+# every marker holds one of these: plain substrings are found ten times faster
+_HINTS = (
+    "asy", "graphic", "tikz", "![", "<im", "http", "figure", "diagram", "picture", "image", "graph",
+    "drawing", "shown",
+)  # fmt: skip
 
 
 def figure_marker(text: str) -> str | None:
     """The first sign that a problem refers to a figure, or None."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return None
     found = _MARKERS.search(text)
     return found.group(0) if found else None

@@ -6,8 +6,11 @@ import re
 import unicodedata
 
 _LATEX_LAYOUT = re.compile(
-    r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace\{[^}]*\})(?![A-Za-z])"
-    r"|\\[,;:! \[\]()]|[${}]"
+    r"\[asy\].*?\[/asy\]"
+    r"|\\(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace\{[^}]*\})(?![A-Za-z])"
+    r"|\\(?:mathcal|mathbb|mathbf|mathrm|mathit|text|textbf|textit|emph|operatorname)(?![A-Za-z])"
+    r"|\\[,;:! \[\]()]|[${}]",
+    re.DOTALL,
 )
 _WORD = re.compile(
     r"\d+(?:,\d{3})*(?:\.\d+)?"  # numbers

@@ -1,5 +1,4 @@
-"""Stage validate: good data passes with every expectation counted; each defect stops it with the rows
-named."""
+"""Stage validate: good data passes, every expectation counted; each defect stops it with its rows named."""
 
 from __future__ import annotations
 
@@ -9,14 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+import scipy.stats
 
+from tasks.expectations.golds import another_answer, gold_states, letter_p_value
 from tasks.expectations.runner import MAX_ROWS_NAMED, Finding, run_suites
-from tasks.expectations.suites import STOP, WARN, problem_expectations, trace_expectations
-from tasks.expectations.view import gold_state, prompt_tokens
+from tasks.expectations.signs import answer_inside, language, option_state, template_state
+from tasks.expectations.suites import STOP, WARN, suites
+from tasks.expectations.tokens import SLACK, prompt_tokens
+from tasks.expectations.view import PROBLEM_COLUMNS, parts_view, problems_view
+from tasks.sources.assembly import Placed
+from tasks.sources.catalogue import DAPO_TEMPLATES
+from tasks.sources.cleaning import Gold
+from tasks.sources.problem import Problem
+from tasks.sources.tables import sft_table, verl_table, write_parquet
 from tasks.validate import judge, summary
 from training.models import load_tokenizer
 from vcppo.config import DataConfig, TinyModel, load_profile
-from vcppo.errors import DataError
+from vcppo.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from tests.tasks.conftest import Workspace
@@ -26,60 +34,75 @@ DATA: DataConfig = load_profile("tiny").data
 
 def problems(count: int = 30) -> pd.DataFrame:
     """A flat view in which everything holds."""
-    return pd.DataFrame(
-        {
-            "id": [f"running_sum/{i}" for i in range(count)],
-            "split": ["train"] * (count - 5) + ["eval"] * 5,
-            "source": ["running_sum"] * count,
-            "grader": ["aime"] * count,
-            "prompt_sha256": [f"{i:064x}" for i in range(count)],
-            "prompt_tokens": [45] * count,
-            "gold": [str(i) for i in range(count)],
-            "gold_state": ["canonical"] * count,
-        }
-    )
+    same: dict[str, Any] = {
+        "source": "running_sum",
+        "grader": "aime",
+        "prompt_tokens": 45,
+        "gold_state": "canonical",
+        "gold_grade": "right",
+        "other_grade": "wrong",
+        "golds_of_prompt": 1,
+        "language": "en",
+        "template": "once",
+        "answer_inside": "none",
+        "figure": "none",
+        "options": "no choice",
+        "overlap": "none",
+    }
+    frame = pd.DataFrame({name: [value] * count for name, value in same.items()})
+    frame["id"] = [f"running_sum/{i}" for i in range(count)]
+    frame["split"] = ["train"] * (count - 5) + ["eval"] * 5
+    frame["prompt_sha256"] = [f"{i:064x}" for i in range(count)]
+    frame["gold"] = [str(i) for i in range(count)]
+    return frame[list(PROBLEM_COLUMNS)]
 
 
-def check(frame: pd.DataFrame, docs: Path) -> list[Finding]:
-    return run_suites({"problems": (frame, problem_expectations(DATA))}, docs)
+def check(frame: pd.DataFrame, docs: Path, view: str = "problems", data: DataConfig = DATA) -> list[Finding]:
+    return run_suites({view: (frame, suites(data)[view])}, docs)
 
 
-def failed(frame: pd.DataFrame, docs: Path) -> list[Finding]:
-    return [finding for finding in check(frame, docs) if finding.outcome != "passed"]
+def failed(frame: pd.DataFrame, docs: Path, view: str = "problems", data: DataConfig = DATA) -> list[Finding]:
+    return [finding for finding in check(frame, docs, view, data) if finding.outcome != "passed"]
 
 
 def test_sound_data_passes_and_every_expectation_is_counted(tmp_path: Path) -> None:
     findings = check(problems(), tmp_path)
     assert {finding.outcome for finding in findings} == {"passed"}
-    assert len(findings) == len(problem_expectations(DATA))
+    assert len(findings) == len(suites(DATA)["problems"])
     assert (tmp_path / "index.html").is_file()
 
 
 @pytest.mark.parametrize(
-    ("column", "row", "value", "expectation"),
+    ("column", "value", "name"),
     [
-        ("id", 3, "running_sum/4", "expect_column_values_to_be_unique"),
-        ("prompt_sha256", 3, f"{4:064x}", "expect_column_values_to_be_unique"),
-        ("prompt_tokens", 3, 49, "expect_column_values_to_be_between"),
-        ("gold", 3, None, "expect_column_values_to_not_be_null"),
-        ("gold", 3, "007", "expect_column_values_to_match_regex"),
-        ("gold", 3, "1000", "expect_column_values_to_match_regex"),
-        ("gold_state", 3, "unreadable: many", "expect_column_values_to_be_in_set"),
-        ("source", 3, "elsewhere", "expect_column_values_to_be_in_set"),
+        ("id", "running_sum/4", "unique_id"),
+        ("prompt_sha256", f"{4:064x}", "unique_prompt"),
+        ("prompt_tokens", 49, "prompt_within_limit"),
+        ("gold", None, "gold_not_null"),
+        ("gold", "007", "aime_gold_0_to_999"),
+        ("gold", "1000", "aime_gold_0_to_999"),
+        ("gold_state", "unreadable: many", "gold_canonical"),
+        ("gold_grade", "grader_error", "gold_graded_right"),
+        ("other_grade", "right", "gold_plus_one_graded_wrong"),
+        ("golds_of_prompt", 2, "one_gold_per_prompt"),
+        ("source", "elsewhere", "known_source"),
+        ("split", "test", "known_split"),
+        ("template", "repeated", "template_once"),
+        ("answer_inside", "\\boxed", "no_answer_in_prompt"),
+        ("figure", "[asy]", "no_figure_in_training"),
+        ("overlap", "aime24/3", "no_benchmark_overlap"),
+        ("options", "4 options, 3 distinct", "four_distinct_options"),
+        ("language", "zh", "expected_language"),
     ],
 )
-def test_a_defect_is_found_and_its_row_named(
-    tmp_path: Path, column: str, row: int, value: Any, expectation: str
-) -> None:
+def test_a_defect_is_found_and_its_row_named(tmp_path: Path, column: str, value: Any, name: str) -> None:
     frame = problems()
-    frame.loc[row, column] = value
+    frame.loc[3, column] = value
     (finding,) = failed(frame, tmp_path)
-    assert finding.expectation.startswith(expectation)
+    assert finding.name == name
     assert f"column='{column}'" in finding.expectation
-    named = " ".join(finding.rows)
-    assert ("running_sum/4" if column == "id" else "running_sum/3") in named
-    with pytest.raises(DataError, match="running_sum/"):
-        judge([finding], 1, tmp_path)
+    assert ("running_sum/4" if column == "id" else "running_sum/3") in " ".join(finding.rows)
+    assert finding.severity == (WARN if name == "expected_language" else STOP)
 
 
 def test_at_most_twenty_rows_are_named_and_all_are_counted(tmp_path: Path) -> None:
@@ -89,13 +112,10 @@ def test_at_most_twenty_rows_are_named_and_all_are_counted(tmp_path: Path) -> No
     assert len(finding.rows) == MAX_ROWS_NAMED == 20
     assert finding.unexpected == 200
     assert finding.rows[0] == "running_sum/0 (1000)"
-
-
-def test_data_without_an_evaluation_split_fails(tmp_path: Path) -> None:
-    frame = problems()
-    frame["split"] = "train"
-    (finding,) = failed(frame, tmp_path)
-    assert "missing ['eval']" in finding.detail
+    with pytest.raises(
+        DataError, match=r"1 of 1 expectations fail:\n.*prompt_within_limit.*running_sum/0 \(1000\)"
+    ):
+        judge([finding], 1, tmp_path)
 
 
 def test_a_check_that_raises_is_told_apart_from_bad_data(tmp_path: Path) -> None:
@@ -103,6 +123,7 @@ def test_a_check_that_raises_is_told_apart_from_bad_data(tmp_path: Path) -> None
     raised = [finding for finding in findings if finding.outcome == "raised"]
     assert raised
     assert all("prompt_tokens" in finding.line() for finding in raised)
+    assert [finding.name for finding in findings if finding.outcome == "failed"] == ["schema"]
     with pytest.raises(DataError, match="checks broke, which says nothing about the data"):
         judge(findings, len(findings), tmp_path)
 
@@ -113,9 +134,23 @@ def test_an_expectation_that_got_lost_fails_the_validation(tmp_path: Path) -> No
         judge(findings[1:], len(findings), tmp_path)
 
 
+def test_severity_is_the_configurations_to_change(tmp_path: Path) -> None:
+    data = DATA.model_copy(update={"severity": {"unique_id": "warn", "expected_language": "stop"}})
+    frame = problems()
+    frame.loc[3, "id"] = "running_sum/4"
+    frame.loc[5, "language"] = "zh"
+    severities = {finding.name: finding.severity for finding in failed(frame, tmp_path, data=data)}
+    assert severities == {"unique_id": WARN, "expected_language": STOP}
+    wrong = DATA.model_copy(update={"severity": {"unique_ids": "warn"}})
+    with pytest.raises(
+        ConfigurationError, match=r"data\.severity: got unique_ids; expectations are .*unique_id"
+    ):
+        suites(wrong)
+
+
 def test_a_trace_over_the_limit_warns_and_an_orphan_stops(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": ["s/a", "s/b"], "problem": ["known", "unknown"], "response_tokens": [5, 113]})
-    findings = run_suites({"sft_traces": (frame, trace_expectations(DATA))}, tmp_path)
+    findings = check(frame, tmp_path, "traces")
     by_severity = {finding.severity: finding for finding in findings if finding.outcome == "failed"}
     assert by_severity[WARN].rows == ("s/b (113)",)
     assert by_severity[STOP].rows == ("s/b ('unknown')",)
@@ -125,26 +160,164 @@ def test_a_trace_over_the_limit_warns_and_an_orphan_stops(tmp_path: Path) -> Non
 
 def test_an_empty_table_of_traces_is_no_fault(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": [], "problem": [], "response_tokens": []})
-    findings = run_suites({"sft_traces": (frame, trace_expectations(DATA))}, tmp_path)
-    assert {finding.outcome for finding in findings} == {"passed"}
+    assert failed(frame, tmp_path, "traces") == []
+
+
+def test_too_few_problems_and_an_empty_source_are_found(tmp_path: Path) -> None:
+    data = DATA.model_copy(update={"min_train_problems": 100})
+    frame = problems()
+    frame["split"] = "train"
+    findings = {finding.name: finding for finding in failed(parts_view(frame, data), tmp_path, "parts", data)}
+    assert findings["train_problems_within_bounds"].rows == ("train (30)",)
+    assert findings["no_source_or_split_empty"].rows == ("eval (0)",)
 
 
 @pytest.mark.parametrize(
-    ("gold", "state"), [("42", "canonical"), ("042", "should be 42"), ("many", "unreadable: ")]
+    ("letters", "least", "most"),
+    [
+        ("ABCD" * 50, 1.0, 1.0),
+        ("D" * 198, 0.0, 1e-9),
+        ("A" * 60 + "B" * 50 + "C" * 45 + "D" * 43, 0.2, 0.4),
+        ("", 1.0, 1.0),
+    ],
 )
-def test_the_state_of_a_gold_answer_says_what_the_grader_thinks(gold: str, state: str) -> None:
-    assert gold_state(gold, "aime").startswith(state)
+def test_letters_that_are_always_the_same_are_improbable(letters: str, least: float, most: float) -> None:
+    assert least <= letter_p_value(letters) <= most
+
+
+def test_letter_p_value_is_the_chi_square_tail() -> None:
+    counts = [60, 50, 45, 43]
+    letters = "".join(letter * count for letter, count in zip("ABCD", counts, strict=True))
+    assert letter_p_value(letters) == pytest.approx(scipy.stats.chisquare(counts).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("gold", "grader", "state"),
+    [
+        ("42", "aime", ("canonical", "right", "wrong")),
+        ("999", "aime", ("canonical", "right", "wrong")),
+        ("042", "aime", ("should be 42", "right", "wrong")),
+        ("many", "aime", ("unreadable", "not graded", "not graded")),
+        ("D", "gpqa", ("canonical", "right", "wrong")),
+        (r"\frac{1}{2}", "math", ("canonical", "right", "wrong")),
+    ],
+)
+def test_the_grader_accepts_the_gold_answer_and_refuses_the_next(
+    gold: str, grader: str, state: tuple[str, str, str]
+) -> None:
+    found = gold_states([(gold, grader)] * 3)
+    assert list(found) == [(gold, grader)]
+    assert tuple(part.split(":")[0] for part in found[gold, grader]) == state
+
+
+def test_another_answer_stays_within_the_benchmark() -> None:
+    assert another_answer("999", "aime") == "0"
+    assert another_answer("D", "gpqa") == "A"
+    assert another_answer("-3", "math") == "-2"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Find x.", "en"),
+        ("求所有实数 x 使得 f(x)=0", "zh"),
+        ("Найдите x", "other"),
+        ("Soit n un entier naturel né", "en"),
+        ("1+1=?", "en"),
+    ],
+)
+def test_language_is_told_by_script(text: str, name: str) -> None:
+    assert language(text) == name
+
+
+def test_an_answer_inside_a_prompt_is_seen() -> None:
+    trace = "Because two and two make four, and nothing else will do."
+    assert answer_inside("Compute 2+2.", [trace]) == "none"
+    assert answer_inside("Compute 2+2. \\boxed{4}", []) == "\\boxed"
+    assert answer_inside(f"Compute 2+2. {trace}", [trace]) == "solution"
+    assert answer_inside("Compute 2+2.\n#### 4", []).startswith("####")
+    assert answer_inside("Give the answer as a fraction.", []) == "none"
+
+
+def test_a_template_must_stand_around_the_problem_once() -> None:
+    template = "{problem}\n\nPut the answer in \\boxed{}."
+    around = template.replace("{problem}", "Compute.")
+    assert template_state(around, "Compute.", template) == "once"
+    assert template_state("Compute.", "Compute.", template) == "not this template"
+    assert template_state(template.replace("{problem}", around), around, template) == "repeated"
+    foreign = DAPO_TEMPLATES[0].prefix + "Compute."
+    assert (
+        template_state(template.replace("{problem}", foreign), foreign, template) == "another template inside"
+    )
+
+
+def test_options_must_be_four_and_distinct() -> None:
+    assert option_state(["a", "b", "c", "d"], "gpqa") == "four distinct"
+    assert option_state(["a", "A ", "c", "d"], "gpqa") == "4 options, 3 distinct"
+    assert option_state([], "gpqa") == "0 options, 0 distinct"
+    assert option_state([], "aime") == "no choice"
+
+
+def prompt(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
 
 
 def test_prompt_length_counts_the_chat_template() -> None:
     tokenizer = load_tokenizer(TinyModel())
-    prompts = [[{"role": "user", "content": "3a9b"}], [{"role": "user", "content": "3a9b4c"}]]
-    lengths = prompt_tokens(prompts, tokenizer)
+    prompts = [prompt("3a9b"), prompt("3a9b4c")]
+    lengths = prompt_tokens(prompts, tokenizer, limit=48)
     assert lengths == [
         len(tokenizer.apply_chat_template(p, add_generation_prompt=True, return_dict=False)) for p in prompts
     ]
     assert lengths[1] - lengths[0] == 2
     assert lengths[0] > 4
+
+
+def test_without_exact_counts_only_the_doubtful_prompts_are_counted() -> None:
+    tokenizer = load_tokenizer(TinyModel())
+    prompts = [prompt("ab"), prompt("a" * 60), prompt("é" * 20)]
+    exact = prompt_tokens(prompts, tokenizer, limit=48)
+    bounded = prompt_tokens(prompts, tokenizer, limit=48, exact=False)
+    assert bounded[1:] == exact[1:]
+    assert exact[0] <= bounded[0] <= 48
+    assert bounded[0] > SLACK
+
+
+def test_the_view_sees_what_prepared_files_hold(tmp_path: Path) -> None:
+    data = DataConfig.model_validate(
+        {
+            "sources": [
+                {"kind": "running_sum", "name": "pool", "num_problems": 1, "use": "train"},
+                {"kind": "running_sum", "name": "choice", "num_problems": 1, "use": "eval", "grader": "gpqa"},
+            ],
+            "prompt_template": "Answer: {problem}",
+            "max_prompt_tokens": 500,
+            "max_response_tokens": 500,
+        }
+    )
+    pool, choice = data.sources
+    long = "How many integers from one to one hundred are divisible by three but not by five"
+    train: list[Placed] = [
+        (pool, Gold(Problem("pool/1", long + "?", "27", "", ("As shown.",)), "27")),
+        (pool, Gold(Problem("pool/2", "In the diagram, find x.", "1", ""), "1")),
+        (pool, Gold(Problem("pool/3", "In the  diagram, find x.", "2", ""), "2")),
+    ]
+    options = ("w", "x", "y", "z")
+    evaluation: list[Placed] = [
+        (choice, Gold(Problem("choice/1", long + ", say?", "B", "", (), options), "B"))
+    ]
+    write_parquet(verl_table(train, "train", data), tmp_path / "train.parquet")
+    write_parquet(verl_table(evaluation, "eval", data), tmp_path / "eval.parquet")
+    write_parquet(sft_table(train, data), tmp_path / "sft.parquet")
+    view = problems_view(tmp_path, data, load_tokenizer(TinyModel())).set_index("id")
+    assert list(view["template"]) == ["once"] * 4
+    assert view.loc["pool/1", "overlap"] == "choice/1"
+    assert view.loc["pool/2", "figure"] == "In the diagram"
+    assert list(view["golds_of_prompt"]) == [1, 2, 2, 1]
+    assert view.loc["choice/1", "options"] == "four distinct"
+    assert list(view["gold_state"]) == ["canonical"] * 4
+    assert list(view["gold_grade"]) == ["right"] * 4
+    assert list(view["other_grade"]) == ["wrong"] * 4
 
 
 @pytest.mark.slow

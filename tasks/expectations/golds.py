@@ -1,0 +1,52 @@
+"""What the grader makes of gold answers: every different one is tried once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from vcppo.errors import DataError
+from vcppo.grading import canonical_gold, grade
+
+CANONICAL = "canonical"
+LETTERS = "ABCD"
+
+
+def gold_states(golds: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str, str]]:
+    """Of each different (gold, grader): `canonical` or what it should be; the grade of the gold answer
+    itself (`right`); the grade of another answer, gold + 1 (`wrong`)."""
+    return {(gold, grader): _state(gold, grader) for gold, grader in set(golds)}
+
+
+def letter_p_value(letters: Iterable[str]) -> float:
+    """Probability of gold letters at least so uneven if all four are equally likely (chi-square, three
+    degrees of freedom)."""
+    counts = Counter(letters)
+    total = counts.total()
+    if total == 0:
+        return 1.0
+    statistic = sum((counts[letter] - total / 4) ** 2 for letter in LETTERS) / (total / 4)
+    return math.erfc(math.sqrt(statistic / 2)) + math.sqrt(2 * statistic / math.pi) * math.exp(-statistic / 2)
+
+
+def another_answer(gold: str, grader: str) -> str:
+    """An answer next to the gold one, which the grader must refuse."""
+    if grader == "gpqa":
+        return LETTERS[(LETTERS.find(gold) + 1) % 4]
+    if grader == "aime":
+        return str((int(gold) + 1) % 1000)
+    try:
+        return str(int(gold) + 1)
+    except ValueError:
+        return f"{gold}+1"
+
+
+def _state(gold: str, grader: str) -> tuple[str, str, str]:
+    try:
+        canonical = canonical_gold(gold, grader)
+    except DataError as error:
+        return f"unreadable: {error}", "not graded", "not graded"
+    itself = grade(f"\\boxed{{{gold}}}", gold, grader).status
+    other = grade(f"\\boxed{{{another_answer(canonical, grader)}}}", gold, grader).status
+    return CANONICAL if canonical == gold else f"should be {canonical}", itself, other
