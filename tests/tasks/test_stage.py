@@ -120,14 +120,14 @@ def test_a_stage_killed_at_step_two_goes_on_there_and_its_record_counts_both_att
     checkout: Path, trouble: Path
 ) -> None:
     (trouble / "kill").touch()
-    killed = repro(checkout, TOY_TROUBLE=str(trouble))
+    killed = repro(checkout, "train", TOY_TROUBLE=str(trouble))
     assert killed.returncode != 0
     (work,) = (checkout / "work" / "train").iterdir()
     log = until(lambda: (work / "attempts" / "1.log").read_text())
     assert log.startswith("[train] from step 0")
     assert not (work / "attempts" / "1.json").exists() and not (checkout / "models" / "policy").exists()
 
-    again = repro(checkout, TOY_TROUBLE=str(trouble))
+    again = repro(checkout, "train", TOY_TROUBLE=str(trouble))
     assert again.returncode == 0, again.stderr
     assert "[train] attempt 2, going on in work/train/" in again.stdout and "from step 2" in again.stdout
     train = record(checkout, "train")
@@ -143,7 +143,7 @@ def test_killing_dvc_ends_its_stage_too_and_the_next_repro_goes_on(
     dvc.wait()
     until(lambda: not stage.is_running() or stage.status() == psutil.STATUS_ZOMBIE)
     (trouble / "wait").unlink()
-    assert repro(checkout).returncode == 0
+    assert repro(checkout, "train").returncode == 0
     assert record(checkout, "train")["metrics"] == {"steps": 15, "began_at": 2}
 
 
@@ -155,10 +155,10 @@ def test_another_configuration_starts_anew_and_the_old_one_is_found_again(
     dvc.wait()
     (trouble / "wait").unlink()
     set_param(checkout, "num_steps: 15", "num_steps: 3")
-    assert repro(checkout).returncode == 0
+    assert repro(checkout, "train").returncode == 0
     assert record(checkout, "train")["metrics"] == {"steps": 3, "began_at": 0}
     set_param(checkout, "num_steps: 3", "num_steps: 15")
-    assert repro(checkout).returncode == 0
+    assert repro(checkout, "train").returncode == 0
     assert record(checkout, "train")["metrics"] == {"steps": 15, "began_at": 2}
 
 

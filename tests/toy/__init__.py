@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[2]
 TOY = Path(__file__).resolve().parent
 COPIED = (
@@ -70,3 +72,15 @@ def set_param(path: Path, old: str, new: str) -> None:
     text = (path / "params.yaml").read_text()
     assert old in text
     (path / "params.yaml").write_text(text.replace(old, new, 1))
+
+
+def working_in(folder: Path) -> list[psutil.Process]:
+    """Live processes whose current directory is the folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == folder:
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found

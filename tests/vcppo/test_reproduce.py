@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.toy import make_checkout
+from tests.toy import make_checkout, working_in
 from vcppo.errors import ConfigurationError, InfrastructureError, LeaseHeldError, VcppoError
 from vcppo.reproduce import reproduce
 
@@ -31,18 +31,6 @@ def trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("TOY_TROUBLE", str(folder))
     return folder
-
-
-def working_in(folder: Path) -> list[psutil.Process]:
-    """Live processes whose current directory is the folder."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == folder:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return found
 
 
 def test_lines_come_without_dvcs_hints_and_the_stages_get_the_variables(checkout: Path) -> None:
