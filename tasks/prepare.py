@@ -71,10 +71,12 @@ def source_artifact(source: Source, seed: int, rows_sha256: str) -> Artifact:
 
 
 def _read(context: StageContext, source: Source, ledger: Ledger) -> list[Gold]:
-    """The source's clean problems; the source goes into the record."""
+    """The source's clean problems; the source goes into the record. Raises DataError if it is empty."""
     digest = hashlib.sha256()
     seed = context.config.seed
     golds = clean(source, _digested(context, read_source(source, seed), digest), ledger)
+    if ledger.rows_in == 0:
+        raise DataError(f"source {source.name}: is empty: not a single problem; mend it or take it out")
     context.sources.append(source_artifact(source, seed, digest.hexdigest()))
     return golds
 

@@ -164,6 +164,57 @@ def test_the_real_aime_export_of_960_rows_is_30_problems(workspace: Workspace) -
     assert card["aime24"]["removed"] == {"duplicate_prompt": 930}
 
 
+def test_real_sources_are_cleaned_against_each_other(workspace: Workspace) -> None:
+    data = shared_data()
+    workspace.configure(
+        [
+            workspace.declare(
+                data / "dapo17k_sample12.jsonl",
+                name="dapo",
+                dataset="dapo_math_17k_slime",
+                use="train",
+                grader="math",
+            ),
+            workspace.declare(
+                data / "gsm8k_test.jsonl",
+                name="gsm8k",
+                use="split",
+                eval_count=200,
+                grader="math",
+                solution_column="solution",
+            ),
+            # the same problems as the benchmark below, worded and spaced a little differently
+            workspace.declare(
+                data / "aime24_dapo_x32.parquet",
+                name="leaked",
+                use="train",
+                problem_column="extra_info.raw_problem",
+                answer_column="reward_model.ground_truth",
+                id_column=None,
+            ),
+            workspace.declare(data / "aime24.jsonl", name="aime24", use="eval"),
+            workspace.declare(data / "aime25.jsonl", name="aime25", use="eval"),
+        ]
+    )
+    done = workspace.run("prepare")
+    assert done.returncode == 0, done.stderr
+    card = {source["name"]: source for source in workspace.card()["sources"]}
+    assert card["dapo"]["removed"] == {"near_duplicate": 1}
+    assert card["dapo"]["licence"] == "Apache-2.0"
+    assert card["dapo"]["problem_characters"]["max"] < 400
+    assert (card["aime24"]["eval_rows"], card["aime25"]["eval_rows"]) == (30, 30)
+    # one is worded so differently that it shares two fifths of its eight-word shingles only
+    assert card["leaked"]["train_rows"] <= 1
+    pairs = [entry for entry in card["leaked"]["listed"] if entry["reason"] == "benchmark_overlap"]
+    assert len(pairs) > 20
+    assert all(entry["benchmark_id"].startswith("aime24/") for entry in pairs)
+    assert card["gsm8k"]["eval_rows"] == 200
+    sft = pq.read_table(workspace.path / "data/prepared/sft.parquet").column("response").to_pylist()
+    assert len(sft) == card["gsm8k"]["train_rows"] > 1100
+    assert not [response for response in sft if "<<" in response or "####" in response]
+    assert all(response.count("\\boxed{") == 1 for response in sft)
+
+
 def shared_data() -> Path:
     root = os.environ.get("VCPPO_SHARED")
     folder = (Path(root) if root else Path(__file__).resolve().parents[2].parent / "shared") / "data"
@@ -198,9 +249,18 @@ def test_a_gold_that_the_grader_cannot_read_is_named(workspace: Workspace) -> No
     assert "because" in said
 
 
-def test_an_empty_file_leaves_nothing_to_train_on(workspace: Workspace) -> None:
-    workspace.configure([workspace.file_source("mine", "", use="train"), {**SYNTHETIC, "use": "eval"}])
-    assert "no problem is left to train on" in failure(workspace)
+def test_an_empty_benchmark_is_named_even_beside_another(workspace: Workspace) -> None:
+    workspace.configure([workspace.file_source("mine", "", use="eval"), SYNTHETIC])
+    assert "source mine: is empty" in failure(workspace)
+
+
+def test_a_gated_benchmark_without_a_token_is_named(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    gpqa = {"kind": "hub", "name": "gpqa", "dataset": "gpqa", "revision": "0" * 40, "use": "eval"}
+    workspace.configure([{**gpqa, "grader": "gpqa"}, SYNTHETIC])
+    assert "Idavidrein/gpqa is gated" in failure(workspace)
 
 
 def test_only_conflicts_leave_nothing_and_the_message_counts_them(workspace: Workspace) -> None:
