@@ -129,7 +129,7 @@ def test_what_a_discard_left_when_it_was_killed_is_swept_and_never_resumed(tmp_p
 
 
 def test_whoever_locked_a_file_that_was_discarded_meanwhile_leases_the_new_one(tmp_path: Path) -> None:
-    # the holder renames its directory away between the other's open and lock: two racers meet that by the dozen
+    # the holder renames its directory away between the other's open and lock: two racers meet that often
     script = (
         "import sys; from pathlib import Path; from vcppo.workdir import open_work_directory\n"
         "for _ in range(150):\n"
