@@ -30,7 +30,8 @@ def language(text: str) -> str:
 def answer_inside(text: str, traces: Sequence[str]) -> str:
     """`boxed`-like marks of an answer in a problem's text, or `solution` if it holds one of its traces;
     else `none`."""
-    found = _ANSWER.search(text)
+    # plain substrings first: they are found ten times faster
+    found = _ANSWER.search(text) if "boxed" in text or "###" in text or "Answer" in text else None
     if found is not None:
         return found.group(0)
     return "solution" if any(len(trace) >= 40 and trace in text for trace in traces) else NONE

@@ -1,83 +1,75 @@
 """Flat views of the prepared data: one row a problem, a trace or a part of the set; plain cells only.
 
-Great Expectations compares whole cells, so lists and structs are reduced here to hashes, lengths and short
-words.
+Great Expectations compares whole cells, so lists and structs are reduced to hashes, lengths and short words.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.expectations.golds import gold_states, letter_p_value
-from tasks.expectations.signs import NONE, answer_inside, language, option_state, template_state
-from tasks.expectations.tokens import prompt_tokens
+from tasks.expectations.rows import (
+    Described,
+    Reference,
+    column,
+    describe,
+    num_groups_and_rows,
+    read_rows,
+    unreadable,
+)
+from tasks.expectations.tokens import count_tokens, frame_bytes
 from tasks.sources.contamination import BenchmarkIndex
-from tasks.sources.figures import figure_marker
-from tasks.sources.words import comparison_key
 from vcppo.config import DataConfig
-from vcppo.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 PROBLEM_COLUMNS = (
     "id", "split", "source", "grader", "prompt_sha256", "prompt_tokens", "gold", "gold_state", "gold_grade",
     "other_grade", "golds_of_prompt", "language", "template", "answer_inside", "figure", "options", "overlap",
 )  # fmt: skip
-EXACT_UP_TO = 100_000
-"""Up to so many prompts are all counted in tokens; of more, only those that might exceed the limit."""
-BATCH = 16384
 TRACE_COLUMNS = ("id", "problem", "response_tokens")
 PART_COLUMNS = ("id", "rows", "letter_p_value")
 
+SMALL = 100_000
+"""Up to so many problems are described in this process and have their prompts all counted in tokens. Of
+more, only the prompts that might exceed the limit are counted, and two processes share the work."""
+NUM_WORKERS = 2
 
-def problems_view(prepared: Path, data: DataConfig, tokenizer: Any) -> pd.DataFrame:
-    """`PROBLEM_COLUMNS`, training rows first; read batch by batch, so that texts need not fit into memory.
 
-    prompt_tokens: by the training tokenizer (see `tokens`; exact up to `EXACT_UP_TO` problems); gold_state,
-    gold_grade, other_grade: see `golds`; golds_of_prompt: different gold answers given to the same problem;
-    overlap: the evaluation problem that a training problem repeats; the rest: see `signs`.
+def problems_view(prepared: Path, data: DataConfig, tokenizer: Any, small: int = SMALL) -> pd.DataFrame:
+    """`PROBLEM_COLUMNS`, training rows first.
+
+    prompt_tokens: by the training tokenizer (an upper bound, see `SMALL`, where that keeps the limit
+    already); gold_state, gold_grade, other_grade: see `golds`; golds_of_prompt: different gold answers
+    given to the same problem; overlap: the evaluation problem that a training problem repeats; the rest:
+    see `signs`.
     """
     import pandas as pd
 
     files = {split: prepared / f"{split}.parquet" for split in ("train", "eval")}
-    exact = sum(_num_rows(file) for file in files.values()) <= EXACT_UP_TO
-    index = BenchmarkIndex(
-        (row.id, row.compared) for batch in _batches(files["eval"], prepared) for row in batch
+    sizes = {split: num_groups_and_rows(file) for split, file in files.items()}
+    is_small = sum(rows for _, rows in sizes.values()) <= small
+    reference = Reference(
+        data=data,
+        index=BenchmarkIndex((row.id, row.compared) for row in read_rows(files["eval"])),
+        traces=_traces(prepared),
+        frame=frame_bytes(next(read_rows(files["eval"])).prompt, tokenizer) if sizes["eval"][1] else 0,
+        trusted_bound=0 if is_small else data.max_prompt_tokens,
     )
-    traces = _traces(prepared)
+    groups = [(files[split], group, split) for split in files for group in range(sizes[split][0])]
     columns: dict[str, list[Any]] = {name: [] for name in PROBLEM_COLUMNS}
-    keys: list[int] = []
-    for split, file in files.items():
-        for batch in _batches(file, prepared):
-            prompts = [row.prompt for row in batch]
-            columns["prompt_tokens"] += prompt_tokens(prompts, tokenizer, data.max_prompt_tokens, exact=exact)
-            for row in batch:
-                overlap = (
-                    index.overlap(row.compared, data.contamination_coverage) if split == "train" else None
-                )
-                content = row.prompt[-1]["content"]
-                columns["id"].append(row.id)
-                columns["split"].append(split)
-                columns["source"].append(row.source)
-                columns["grader"].append(row.grader)
-                columns["prompt_sha256"].append(hashlib.sha256(prompt_text(row.prompt).encode()).hexdigest())
-                columns["gold"].append(row.gold)
-                columns["language"].append(language(row.problem))
-                columns["template"].append(
-                    template_state(content, _shown_in(content, row.problem, data), data.prompt_template)
-                )
-                columns["answer_inside"].append(answer_inside(row.problem, traces.get(row.id, ())))
-                columns["figure"].append(figure_marker(row.problem) or NONE)
-                columns["options"].append(option_state(row.options, row.grader))
-                columns["overlap"].append(overlap.benchmark_id if overlap else NONE)
-                keys.append(hash(comparison_key(row.compared)))
+    keys: list[bytes] = []
+    for part in _described(groups, reference, 1 if is_small else NUM_WORKERS):
+        counts = count_tokens([prompt for _, prompt in part.uncounted], tokenizer)
+        for (place, _), count in zip(part.uncounted, counts, strict=True):
+            part.columns["prompt_tokens"][place] = count
+        for name, cells in part.columns.items():
+            columns[name] += cells
+        keys += part.keys
     asked = list(zip(columns["gold"], columns["grader"], strict=True))
     states = gold_states(asked)
     for position, name in enumerate(("gold_state", "gold_grade", "other_grade")):
@@ -91,9 +83,9 @@ def traces_view(prepared: Path, problem_ids: set[str], tokenizer: Any) -> pd.Dat
     included."""
     import pandas as pd
 
-    table = _read_table(prepared / "sft.parquet")
-    ids = _column(table, "id", prepared)
-    responses = _column(table, "response", prepared)
+    traces = _traces(prepared)
+    ids = [id_ for id_, responses in traces.items() for _ in responses]
+    responses = [response for each in traces.values() for response in each]
     encoded = tokenizer(responses, add_special_tokens=False)["input_ids"] if responses else []
     return pd.DataFrame(
         {
@@ -120,119 +112,55 @@ def parts_view(problems: pd.DataFrame, data: DataConfig) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def prompt_text(messages: Sequence[Mapping[str, str]]) -> str:
-    """A prompt as one string, roles included."""
-    return "\0".join(f"{message['role']}\0{message['content']}" for message in messages)
+def _described(
+    groups: Sequence[tuple[Path, int, str]], reference: Reference, num_workers: int
+) -> Iterator[Described]:
+    """Each row group's cells, in the order of the groups."""
+    if num_workers == 1:
+        yield from (describe(*group, reference) for group in groups)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    # spawned, not forked: this process may hold threads of torch and of the tokenizer
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(num_workers, context, _set_reference, (reference,)) as pool:
+        yield from pool.map(_describe_in_worker, groups)
 
 
-def _shown_in(content: str, text: str, data: DataConfig) -> str:
-    """The problem as the message shows it: the text itself, or with its lettered options behind it."""
-    prefix, suffix = data.prompt_template.split("{problem}")
-    inner = content.removeprefix(prefix).removesuffix(suffix)
-    return inner if inner.startswith(f"{text}\n\n(A) ") else text
+_reference: Reference | None = None
 
 
-def _golds_of_prompt(keys: Sequence[int], golds: Sequence[str]) -> list[int]:
-    first: dict[int, str] = {}
-    several: defaultdict[int, set[str]] = defaultdict(set)
+def _set_reference(reference: Reference) -> None:
+    global _reference
+    _reference = reference
+
+
+def _describe_in_worker(group: tuple[Path, int, str]) -> Described:
+    assert _reference is not None
+    return describe(*group, _reference)
+
+
+def _golds_of_prompt(keys: Sequence[bytes], golds: Sequence[str]) -> list[int]:
+    first: dict[bytes, str] = {}
+    several: defaultdict[bytes, set[str]] = defaultdict(set)
     for key, gold in zip(keys, golds, strict=True):
         if first.setdefault(key, gold) != gold:
             several[key].update((first[key], gold))
     return [len(several[key]) if key in several else 1 for key in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    id: str
-    source: str
-    grader: str
-    gold: str
-    problem: str
-    options: list[str]
-    prompt: list[dict[str, str]]
-
-    @property
-    def compared(self) -> str:
-        return "\n".join([self.problem, *sorted(self.options)])
-
-
-def _batches(path: Path, prepared: Path) -> Iterator[list[_Row]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=BATCH):
-                table = pa.Table.from_batches([batch])
-                yield [
-                    _Row(*cells)
-                    for cells in zip(
-                        _field(table, "extra_info", "id", prepared),
-                        _column(table, "data_source", prepared),
-                        _field(table, "extra_info", "grader", prepared),
-                        _field(table, "reward_model", "ground_truth", prepared),
-                        _field(table, "extra_info", "problem", prepared),
-                        _field(table, "extra_info", "options", prepared),
-                        _column(table, "prompt", prepared),
-                        strict=True,
-                    )
-                ]
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
-
-
-def _num_rows(path: Path) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_metadata(path).num_rows
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
-
-
 def _traces(prepared: Path) -> dict[str, list[str]]:
-    table = _read_table(prepared / "sft.parquet")
-    traces: dict[str, list[str]] = defaultdict(list)
-    for id_, response in zip(
-        _column(table, "id", prepared), _column(table, "response", prepared), strict=True
-    ):
-        traces[id_].append(response)
-    return traces
-
-
-def _read_table(path: Path) -> pa.Table:
+    """SFT responses by the id of their problem."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    path = prepared / "sft.parquet"
     try:
-        return pq.read_table(path)
+        table = pq.read_table(path)
     except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path, error: Exception) -> DataError:
-    return DataError(f"{path}: is no readable parquet file ({error}); run `dvc repro prepare` again")
-
-
-def _column(table: pa.Table, name: str, prepared: Path) -> list[Any]:
-    if name not in table.column_names:
-        raise _missing(name, table.column_names, prepared)
-    return table.column(name).to_pylist()
-
-
-def _field(table: pa.Table, column: str, name: str, prepared: Path) -> list[Any]:
-    import pyarrow.compute as pc
-
-    if column not in table.column_names:
-        raise _missing(column, table.column_names, prepared)
-    fields = [field.name for field in table.schema.field(column).type]
-    if name not in fields:
-        raise _missing(f"{column}.{name}", fields, prepared)
-    return pc.struct_field(table.column(column), name).to_pylist()
-
-
-def _missing(name: str, present: Sequence[str], prepared: Path) -> DataError:
-    return DataError(
-        f"{prepared}: a table has no column {name!r}, only {', '.join(present)}; run `dvc repro prepare`"
-    )
+        raise unreadable(path, error) from None
+    traces: defaultdict[str, list[str]] = defaultdict(list)
+    for id_, response in zip(column(table, "id", path), column(table, "response", path), strict=True):
+        traces[id_].append(response)
+    return dict(traces)

@@ -31,8 +31,12 @@ def comparison_key(text: str) -> str:
 def words(text: str) -> list[str]:
     """Words, numbers and operators of a problem, in order; case, LaTeX layout and punctuation are left
     out."""
-    text = unicodedata.normalize("NFC", text).replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
-    return [word.replace(",", "") for word in _WORD.findall(_LATEX_LAYOUT.sub(" ", text).casefold())]
+    text = unicodedata.normalize("NFC", text)
+    if "\\" in text or "$" in text or "[asy]" in text:
+        text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+        text = _LATEX_LAYOUT.sub(" ", text)
+    found = _WORD.findall(text.casefold())
+    return [word.replace(",", "") for word in found] if "," in text else found
 
 
 def shingles(sequence: list[str], size: int) -> set[str]:

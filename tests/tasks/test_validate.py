@@ -14,7 +14,7 @@ from tasks.expectations.golds import another_answer, gold_states, letter_p_value
 from tasks.expectations.runner import MAX_ROWS_NAMED, Finding, run_suites
 from tasks.expectations.signs import answer_inside, language, option_state, template_state
 from tasks.expectations.suites import STOP, WARN, suites
-from tasks.expectations.tokens import SLACK, prompt_tokens
+from tasks.expectations.tokens import count_tokens, frame_bytes, most_tokens
 from tasks.expectations.view import PROBLEM_COLUMNS, parts_view, problems_view
 from tasks.sources.assembly import Placed
 from tasks.sources.catalogue import DAPO_TEMPLATES
@@ -265,7 +265,7 @@ def prompt(text: str) -> list[dict[str, str]]:
 def test_prompt_length_counts_the_chat_template() -> None:
     tokenizer = load_tokenizer(TinyModel())
     prompts = [prompt("3a9b"), prompt("3a9b4c")]
-    lengths = prompt_tokens(prompts, tokenizer, limit=48)
+    lengths = count_tokens(prompts, tokenizer)
     assert lengths == [
         len(tokenizer.apply_chat_template(p, add_generation_prompt=True, return_dict=False)) for p in prompts
     ]
@@ -273,14 +273,11 @@ def test_prompt_length_counts_the_chat_template() -> None:
     assert lengths[0] > 4
 
 
-def test_without_exact_counts_only_the_doubtful_prompts_are_counted() -> None:
+@pytest.mark.parametrize("text", ["ab", "a" * 60, "é" * 20, ""])
+def test_a_prompt_has_no_more_tokens_than_its_bytes_allow(text: str) -> None:
     tokenizer = load_tokenizer(TinyModel())
-    prompts = [prompt("ab"), prompt("a" * 60), prompt("é" * 20)]
-    exact = prompt_tokens(prompts, tokenizer, limit=48)
-    bounded = prompt_tokens(prompts, tokenizer, limit=48, exact=False)
-    assert bounded[1:] == exact[1:]
-    assert exact[0] <= bounded[0] <= 48
-    assert bounded[0] > SLACK
+    (count,) = count_tokens([prompt(text)], tokenizer)
+    assert count <= most_tokens(prompt(text), frame_bytes(prompt(text), tokenizer))
 
 
 def test_the_view_sees_what_prepared_files_hold(tmp_path: Path) -> None:
@@ -309,7 +306,12 @@ def test_the_view_sees_what_prepared_files_hold(tmp_path: Path) -> None:
     write_parquet(verl_table(train, "train", data), tmp_path / "train.parquet")
     write_parquet(verl_table(evaluation, "eval", data), tmp_path / "eval.parquet")
     write_parquet(sft_table(train, data), tmp_path / "sft.parquet")
-    view = problems_view(tmp_path, data, load_tokenizer(TinyModel())).set_index("id")
+    tokenizer = load_tokenizer(TinyModel())
+    view = problems_view(tmp_path, data, tokenizer).set_index("id")
+    # as with millions of rows: in workers, and with bounds where they suffice
+    large = problems_view(tmp_path, data, tokenizer, small=0).set_index("id")
+    assert (large.pop("prompt_tokens") >= view["prompt_tokens"]).all()
+    pd.testing.assert_frame_equal(large, view.drop(columns="prompt_tokens"))
     assert list(view["template"]) == ["once"] * 4
     assert view.loc["pool/1", "overlap"] == "choice/1"
     assert view.loc["pool/2", "figure"] == "In the diagram"
