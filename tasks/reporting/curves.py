@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.reporting.inputs import Results, Table
 from tasks.reporting.numbers import figure
-from tasks.reporting.plot import Chart, Drawing, Series, draw
+from tasks.reporting.plot import Chart, Drawing, Series, draw, round_ends
 
 Numbers = Callable[[str], Sequence[float | None]]
 """Name of a quantity to its values."""
@@ -133,7 +133,7 @@ def value_by_position(results: Results) -> Panel:
     whole = [
         n for _, _, numbers in whats for name in ("value", "return") for n in numbers(name) if n is not None
     ]
-    y_range = (min(whole), max(whole)) if whole and min(whole) < max(whole) else None
+    y_range = round_ends([*whole, 0.0])
     drawings: list[Drawing] = []
     left_out: list[str] = []
     for index, (when, positions, numbers) in enumerate(whats):

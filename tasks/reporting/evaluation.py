@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.reporting.inputs import POLICIES
 from tasks.reporting.numbers import figure, share, signed
-from tasks.reporting.plot import Tick
+from tasks.reporting.plot import WIDTH, Tick
 from tasks.reporting.samples import Samples
 
 NAMES = {"before": "before (SFT)", "after": "after training"}
@@ -63,12 +63,12 @@ def verdict(paired: Mapping[str, Any]) -> str:
 
 
 def _detail(paired: Mapping[str, Any]) -> str:
+    p_value = f"= {paired['p_value']:.4f}" if paired["p_value"] >= 5e-5 else "< 0.0001"
     return (
         f"Paired over {figure(paired['num_questions'])} questions, "
-        f"{100 * paired['confidence']:.0f} % bootstrap interval, "
-        f"sign-flip test p = {figure(paired['p_value'], 2)}. "
-        "A difference so noisy over so many questions is found 80 times of 100 "
-        f"if it truly is {share(paired['detectable_difference'])}."
+        f"{100 * paired['confidence']:.0f} % bootstrap interval, sign-flip test p {p_value}. "
+        f"A true difference of {share(paired['detectable_difference'])} would be found 80 times out of 100 "
+        "with so many questions and this noise."
     )
 
 
@@ -145,11 +145,11 @@ def status_table(samples: Mapping[str, Samples]) -> list[dict[str, Any]]:
     ]
 
 
-INTERVAL_LEFT, INTERVAL_RIGHT, INTERVAL_ROW, INTERVAL_TOP = 20, 620, 58, 8
+INTERVAL_LEFT, INTERVAL_RIGHT, INTERVAL_ROW, INTERVAL_TOP = 12, 426, 58, 8
 
 
 def interval_plot(evaluation: Evaluation) -> dict[str, Any]:
-    """Accuracy with its interval as dots and bars, two rows a benchmark, in units of a drawing 640 wide."""
+    """Accuracy with its interval as dots and bars, two rows a benchmark; a drawing `WIDTH` wide."""
 
     def at(value: float) -> float:
         return INTERVAL_LEFT + value * (INTERVAL_RIGHT - INTERVAL_LEFT)
@@ -176,6 +176,7 @@ def interval_plot(evaluation: Evaluation) -> dict[str, Any]:
     bottom = INTERVAL_TOP + len(groups) * INTERVAL_ROW
     return {
         "groups": groups,
+        "width": WIDTH,
         "bottom": bottom,
         "height": bottom + 40,
         "ticks": [Tick(at(tenth / 5), f"{tenth / 5:.1f}") for tenth in range(6)],

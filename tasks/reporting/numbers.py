@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 MINUS = "\N{MINUS SIGN}"
+MOST_TICKS = 5
+"""Parts that an axis is cut into."""
 
 
 def figure(value: Any, digits: int = 3) -> str:
@@ -21,10 +23,18 @@ def figure(value: Any, digits: int = 3) -> str:
         return str(value)
     if not math.isfinite(value):
         return str(value)
-    if value != 0 and not 1e-4 <= abs(value) < 1e6:
-        return f"{value:.{digits - 1}e}".replace("-", MINUS)
+    if value != 0 and not 5e-5 <= abs(value) < 1e6:
+        return scientific(value, digits - 1)
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value)))) if value else 0
     return f"{value:,.{decimals}f}".replace("-", MINUS)
+
+
+def scientific(value: float, decimals: int) -> str:
+    """`4.2e\N{MINUS SIGN}5`, without zeros that say nothing."""
+    mantissa, _, exponent = f"{value:.{decimals}e}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
 
 
 def share(value: float) -> str:
@@ -57,6 +67,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def moment(stamp: str) -> str:
+    """A record's time as `2026-03-01 02:07:50 UTC`."""
+    return stamp.replace("T", " ").replace("+00:00", " UTC")
+
+
 def round_step(span: float, most: int, *, whole: bool = False) -> float:
     """The smallest step of 1, 2 or 5 times a power of ten that cuts `span` into at most `most` parts."""
     exponent = math.floor(math.log10(span / most))
@@ -68,7 +83,7 @@ def round_step(span: float, most: int, *, whole: bool = False) -> float:
     return 1.0  # whole steps over less than one
 
 
-def ticks(low: float, high: float, most: int = 5, *, whole: bool = False) -> list[float]:
+def ticks(low: float, high: float, most: int = MOST_TICKS, *, whole: bool = False) -> list[float]:
     """Round numbers from `low` to `high`, both included when they are round. low < high."""
     step = round_step(high - low, most, whole=whole)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -81,7 +96,7 @@ def tick_labels(values: Sequence[float]) -> list[str]:
     if largest == 0:
         return ["0"] * len(values)
     if not 1e-3 <= largest < 1e6:
-        return [f"{value:.1e}".replace("-", MINUS) if value else "0" for value in values]
+        return [scientific(value, 1) if value else "0" for value in values]
     step = min((b - a for a, b in zip(values, values[1:], strict=False)), default=largest)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [f"{value:,.{decimals}f}".replace("-", MINUS) for value in (v + 0.0 for v in values)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.reporting import curves, evaluation, provenance
 from tasks.reporting.inputs import POLICIES, Results
-from tasks.reporting.numbers import byte_size, duration, figure
+from tasks.reporting.numbers import byte_size, duration, figure, moment
 from vcppo.config import Config, dump_yaml
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -51,7 +51,7 @@ def values(results: Results, config: Config, mismatches: Sequence[str]) -> dict[
     return {
         "profile": config.profile,
         "trained": trained(config),
-        "evaluated": evaluated.finished if evaluated else None,
+        "evaluated": moment(evaluated.finished) if evaluated else None,
         "headlines": evaluation.headlines(results.evaluation),
         "intervals": evaluation.interval_plot(results.evaluation),
         "table": evaluation.evaluation_table(results.evaluation),
@@ -79,7 +79,7 @@ def values(results: Results, config: Config, mismatches: Sequence[str]) -> dict[
         "configuration": dump_yaml(config),
         "stages": provenance.stage_rows(records),
         "total_duration": provenance.total_duration(records),
-        "code_states": provenance.code_states(records),
+        "code": provenance.code_states(records),
         "outputs": provenance.outputs(records),
         "versions": provenance.versions(records),
         "mismatches": mismatches,

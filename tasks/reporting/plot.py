@@ -5,10 +5,11 @@ Coordinates are in the drawing's own units (`WIDTH` x `HEIGHT`), y downwards, as
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tasks.reporting.numbers import figure, tick_labels, ticks
+from tasks.reporting.numbers import MOST_TICKS, figure, round_step, tick_labels, ticks
 
 WIDTH, HEIGHT = 440, 250
 TOP, RIGHT, BOTTOM = 26, 14, 42
@@ -106,7 +107,7 @@ def draw(chart: Chart) -> Drawing:
     series = tuple(line for line in chart.series if line.points())
     points = [point for line in series for point in line.points()]
     ys = [max(y, chart.lowest) if chart.lowest is not None else y for _, y in points]
-    y_low, y_high = chart.y_range or _ends([*ys, 0.0] if chart.zero else ys)
+    y_low, y_high = chart.y_range or round_ends([*ys, 0.0] if chart.zero else ys)
     x_low, x_high = chart.x_range or _spread(min(x for x, _ in points), max(x for x, _ in points), 0.5)
     y_values, x_values = ticks(y_low, y_high), ticks(x_low, x_high, 6, whole=chart.whole_x)
     labels = tick_labels(y_values)
@@ -195,14 +196,15 @@ def _x(x: float, chart: Chart) -> str:
     return figure(round(x) if chart.whole_x else x)
 
 
-def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Axis ends that hold all values and are round, so that the first and last tick are the edges."""
+def round_ends(values: Sequence[float]) -> tuple[float, float]:
+    """Axis ends that hold all values and are ticks themselves."""
     low, high = _spread(min(values), max(values), 0.0)
-    marks = ticks(low, high)
-    step = marks[1] - marks[0] if len(marks) > 1 else high - low
-    low_edge = marks[0] if marks[0] <= low + 1e-9 * step else marks[0] - step
-    high_edge = marks[-1] if marks[-1] >= high - 1e-9 * step else marks[-1] + step
-    return low_edge, high_edge
+    step = 0.0
+    first, last = low, high
+    while step == 0.0 or (last - first) / step > MOST_TICKS * (1 + 1e-9):
+        step = round_step(last - first, MOST_TICKS)
+        first, last = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    return first, last
 
 
 def _spread(low: float, high: float, least: float) -> tuple[float, float]:

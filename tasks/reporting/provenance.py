@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tasks.reporting.numbers import byte_size, duration, figure
+from tasks.reporting.numbers import byte_size, duration, figure, moment
 from vcppo.records import RunRecord
 
 Records = Mapping[str, RunRecord]
@@ -17,7 +17,7 @@ def stage_rows(records: Records) -> list[dict[str, Any]]:
     return [
         {
             "stage": record.stage,
-            "started": record.started,
+            "started": moment(record.started),
             "duration": duration(record.seconds),
             "attempts": ", ".join(str(attempt.get("outcome", "unknown")) for attempt in record.attempts),
             "fingerprint": record.fingerprint,
@@ -41,9 +41,9 @@ def code(record: RunRecord, commit_length: int | None = None) -> str:
     return f"{str(commit)[:commit_length]}, {state}"
 
 
-def code_states(records: Records) -> list[tuple[str, str]]:
-    """Each state of the code that took part, and the stages that ran on it."""
-    return _by_value((code(record), record.stage) for record in records.values())
+def code_states(records: Records) -> str:
+    """The state of the code; where stages differ, each state with its stages. Empty without records."""
+    return _labelled((code(record), record.stage) for record in records.values())
 
 
 def outputs(records: Records) -> list[dict[str, str]]:
@@ -78,24 +78,19 @@ def flat(metrics: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         if isinstance(value, Mapping):
             rows += flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
-            shown = [figure(item) for item in value if not isinstance(item, Mapping | list)]
-            rows.append(
-                (f"{prefix}{name}", ", ".join(shown) if len(shown) == len(value) else f"{len(value)} entries")
-            )
+            plain = not any(isinstance(item, Mapping | list) for item in value)
+            shown = ", ".join(map(figure, value)) if plain else f"{len(value)} entries"
+            rows.append((f"{prefix}{name}", shown or "none"))
         else:
             rows.append((f"{prefix}{name}", figure(value)))
     return rows
 
 
-def _labelled(found: list[tuple[str, str]]) -> str:
-    grouped = _by_value(found)
-    return (
-        grouped[0][0] if len(grouped) == 1 else "; ".join(f"{value} ({stages})" for value, stages in grouped)
-    )
-
-
-def _by_value(found: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def _labelled(found: Iterable[tuple[str, str]]) -> str:
+    """(value, stage) pairs as text: the value, or each value with its stages if there are several."""
     stages: dict[str, list[str]] = {}
     for value, stage in found:
         stages.setdefault(value, []).append(stage)
-    return [(value, ", ".join(names)) for value, names in stages.items()]
+    if len(stages) == 1:
+        return next(iter(stages))
+    return "; ".join(f"{value} ({', '.join(names)})" for value, names in stages.items())

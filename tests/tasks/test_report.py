@@ -387,7 +387,7 @@ def test_the_page_shows_configuration_stages_hashes_and_code(page: Page, results
     assert all(f"../records/{name}.json" in hrefs for name in results.records)
     assert results.records["evaluate"].outputs[0].sha256 in page.words
     commit = "0123456789abcdef0123456789abcdef01234567"
-    assert f"train: {commit}, with uncommitted changes" in page.words
+    assert f"{commit}, with uncommitted changes (train)" in page.words
     assert (
         "killed, succeeded" in page.words
         and "torch 2.13.0" in page.words
@@ -471,6 +471,19 @@ def test_a_malformed_file_is_named(tmp_path: Path, path: str, content: str, mess
     (tmp_path / path).write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         results_of(tmp_path)
+
+
+def test_the_promotion_gate_and_the_way_of_drawing_are_told_when_the_evaluation_has_them(
+    results: Results, config: Config
+) -> None:
+    refused = {"passed": False, "reasons": ["toy: average 0.1 is below the minimum 0.2"]}
+    settings = {"running_sum": {"samples_per_problem": 4, "temperature": 1.0, "top_k": 0}}
+    judged = replace(results, evaluation={**results.evaluation, "promotion": refused, "settings": settings})
+    words = Page(render(judged, config)).words
+    assert "did not pass the promotion gate: toy: average 0.1 is below the minimum 0.2." in words
+    assert "samples per problem 4, temperature 1.00, top k 0" in words
+    assert evaluation.promotion({"promotion": {"passed": True, "reasons": []}}) is not None
+    assert evaluation.promotion(results.evaluation) is None
 
 
 def test_the_verdict_follows_interval_and_test() -> None:
@@ -562,12 +575,20 @@ def test_an_empty_table_gives_no_chart_but_names_it() -> None:
     ("value", "text"),
     [
         (None, "\N{EN DASH}"), (True, "yes"), (12345, "12,345"), (-2, "\N{MINUS SIGN}2"), (0.0, "0"),
-        (0.12345, "0.123"), (83.456, "83.5"), (12345.6, "12,346"), (2.6e-9, "2.60e\N{MINUS SIGN}09"),
+        (0.12345, "0.123"), (83.456, "83.5"), (12345.6, "12,346"), (2.6e-9, "2.6e\N{MINUS SIGN}9"),
         (math.nan, "nan"), ("text", "text"),
     ],
 )  # fmt: skip
 def test_figures(value: Any, text: str) -> None:
     assert figure(value) == text
+
+
+def test_nested_metrics_are_shown_flat() -> None:
+    metrics = {"a": {"b": 0.5, "c": {"d": None}}, "reasons": [], "ks": [1, 4], "groups": [{"x": 1}, {"x": 2}]}
+    assert provenance.flat(metrics) == [
+        ("a.b", "0.500"), ("a.c.d", "\N{EN DASH}"), ("reasons", "none"), ("ks", "1, 4"),
+        ("groups", "2 entries"),
+    ]  # fmt: skip
 
 
 def test_durations() -> None:
