@@ -64,11 +64,16 @@ def verdict(paired: Mapping[str, Any]) -> str:
 
 def _detail(paired: Mapping[str, Any]) -> str:
     p_value = f"= {paired['p_value']:.4f}" if paired["p_value"] >= 5e-5 else "< 0.0001"
+    detectable = paired["detectable_difference"]
+    power = (
+        f" A true difference of {share(detectable)} would be found 80 times out of 100 with so many questions "
+        "and this noise."
+    )
     return (
         f"Paired over {figure(paired['num_questions'])} questions, "
-        f"{100 * paired['confidence']:.0f} % bootstrap interval, sign-flip test p {p_value}. "
-        f"A true difference of {share(paired['detectable_difference'])} would be found 80 times out of 100 "
-        "with so many questions and this noise."
+        f"{100 * paired['confidence']:.0f} % bootstrap interval, sign-flip test p {p_value}."
+        # no question moved: there is no noise to tell from
+        f"{power if detectable > 0 else ''}"
     )
 
 

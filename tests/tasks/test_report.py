@@ -494,6 +494,17 @@ def test_the_verdict_follows_interval_and_test() -> None:
     assert "disagree" in evaluation.verdict({**paired, "p_value": 0.06})
 
 
+def test_the_smallest_difference_that_would_be_found_is_told_unless_no_question_moved(
+    results: Results,
+) -> None:
+    (told,) = [h for h in evaluation.headlines(results.evaluation) if h.benchmark == "running_sum"]
+    assert re.search(r"p = 0\.0001\. A true difference of 0\.\d{3} would be found 80 times", told.detail)
+    before = results.evaluation["before"]
+    paired = {**results.evaluation["difference"]["running_sum"], "detectable_difference": 0.0, "p_value": 1.0}
+    same = {"before": before, "after": before, "difference": {"running_sum": paired}}
+    assert evaluation.headlines(same)[1].detail.endswith("sign-flip test p = 1.0000.")
+
+
 def test_samples_are_two_right_and_two_wrong_ones_of_different_problems() -> None:
     rows = rollout_rows("before", "running_sum")
     chosen = samples.choose(rows)
