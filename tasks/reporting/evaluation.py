@@ -66,8 +66,8 @@ def _detail(paired: Mapping[str, Any]) -> str:
     p_value = f"= {paired['p_value']:.4f}" if paired["p_value"] >= 5e-5 else "< 0.0001"
     detectable = paired["detectable_difference"]
     power = (
-        f" A true difference of {share(detectable)} would be found 80 times out of 100 with so many questions "
-        "and this noise."
+        f" A true difference of {share(detectable)} would be found 80 times out of 100 "
+        "with so many questions and this noise."
     )
     return (
         f"Paired over {figure(paired['num_questions'])} questions, "
