@@ -10,7 +10,8 @@ from vcppo.grading.result import CUT_REASONS, Grade, shown
 from vcppo.grading.spelling import read_integer
 
 _NUMBER_LIKE = re.compile(
-    r"[$\\(\[{*_\s]*(?:[-+−–]?\s*[\d０-９]|[^\n.]{1,80}=\s*[-+]?\d|(?:either|both)\b)", re.IGNORECASE
+    r"[$\\(\[{*_\s]*(?:(?:text|math)[a-z]{0,6}\{)?(?:[-+−–]?\s*[\d０-９]|[^\n.]{1,80}=\s*[-+]?\d|(?:either|both)\b)",
+    re.IGNORECASE,
 )
 _AFTERTHOUGHT = re.compile(r",\s+(?!(?:or|and|maybe|perhaps|possibly|alternatively)\b)(?=[A-Za-z]{2,})")
 _UNSURE = re.compile(r"\b(?:either|maybe|perhaps|possibly|probably|or)\b", re.IGNORECASE)

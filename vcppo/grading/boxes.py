@@ -7,23 +7,24 @@ words of doubt between them, are one enumeration, not a correction.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vcppo.grading.vocabulary import DOUBTS, FILLERS, LABELS
 
 _BOX_START = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])")
+_PLAIN_BOX = re.compile(r"\\boxed\{([^{}\\]*)\}")
+_COMMANDS = (r"\boxed", r"\fbox", r"\framebox")
 _TOKEN = re.compile(r"\\(?:boxed|fbox|framebox)(?:\[[^\]\n]{0,40}\])?\s*\{|\\[^A-Za-z]|[{}]")
 _BARE = re.compile(
     r"\\(?:boxed|fbox|framebox)(?![A-Za-z])[ \t]*((?:\\[A-Za-z]+|\{[^{}\n]{0,80}\}|[^\s{}$\\])+)"
 )
 _LATEX_WORD = re.compile(r"\\[A-Za-z]+|\\.")
 _WORD = re.compile(r"[^\W\d_]+")
-_ARITHMETIC = re.compile(r"[=+*^→⇒]|\\(?:to|times|cdot|implies|Rightarrow|rightarrow)(?![A-Za-z])")
+_ARITHMETIC = re.compile(r"[=+^→⇒]|\\(?:to|times|cdot|implies|Rightarrow|rightarrow)(?![A-Za-z])")
 _MAX_GAP = 120
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """One complete top-level box: `text` inside it (nested boxes unwrapped), from `start` to `end`."""
 
     text: str
@@ -35,12 +36,17 @@ class Box:
 
 def find_boxes(text: str) -> list[Box]:
     """Every complete top-level box of `text`, in order. A box that is never closed is none."""
-    first = _BOX_START.search(text)
-    if first is None:
+    place = text.find("box")
+    only = _PLAIN_BOX.match(text, max(0, place - 1))
+    if only is not None and text.find("box", only.end()) < 0:  # the usual case, without the pass below
+        return [Box(only[1].strip(), only.start(), only.end())]
+    starts = [start for command in _COMMANDS if (start := text.find(command)) >= 0]
+    if not starts:
         return []
+    first = min(starts)
     closed: list[tuple[int, int, int]] = []  # (start of the command, start of the inside, end of the inside)
     stack: list[tuple[int, int] | None] = []  # None for a plain brace
-    for token in _TOKEN.finditer(text, first.start()):
+    for token in _TOKEN.finditer(text, first):
         piece = token.group()
         if piece == "{":
             stack.append(None)
@@ -53,7 +59,7 @@ def find_boxes(text: str) -> list[Box]:
     taken = [(box.start, box.end) for box in boxes]
     bare = [
         Box(match.group(1).rstrip(".,;:!?"), match.start(), match.end(), braced=False)
-        for match in _BARE.finditer(text, first.start())
+        for match in _BARE.finditer(text, first)
         if match.group(1).strip(".,;:!?)") and not match.group(1).startswith("{")
     ]
     if bare:

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vcppo.grading.boxes import enumerated, find_boxes
 from vcppo.grading.statements import last_run
 
 MAX_RESPONSE = 400_000  # characters; of a longer response only the end is read, where the answer stands
 
+_LEAD, _TAIL = 60, 120  # characters before and behind an answer in which an alternative to it is looked for
+
 _THINK_END = re.compile(r"</\s*think(?:ing)?\s*>", re.IGNORECASE)
 _THINK_START = re.compile(r"<\s*think(?:ing)?\s*>", re.IGNORECASE)
 _ALTERNATIVE = re.compile(
-    r"[\s.,;:?!$)\]*_}]*(?:\\[\])][\s.,;]*)?(?:\\text\s*\{\s*)?(?:or|alternatively|或者?)\b[\s,}:]*"
+    r"[\s.,;:?!$()\]*_}]*(?:\\[\])][\s.,;]*)?(?:\\text\s*\{\s*)?(?:or|alternatively|或者?)\b[\s,}:]*"
     r"(?:(?:maybe|perhaps|possibly|it|is|could|might|be|also|even|else|the|answer|option)[\s,:]+){0,6}"
     r"(?:\\\(|\\\[|[$*_(\s])*(-?\d[\d,.]*(?:/\d+)?|[A-Da-d](?![A-Za-z]))",
     re.IGNORECASE,
@@ -28,8 +30,7 @@ _ALTERNATIVE_BEFORE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Extracted:
+class Extracted(NamedTuple):
     """The text that a response gives as its answer.
 
     `others` (neighbouring boxes or statements) and `doubts` (values behind an "or") are rivals offered in the
@@ -83,7 +84,7 @@ def extract_box(text: str) -> Extracted | None:
 def extract_statement(text: str, accept_weak: Callable[[str], bool], start: int = 0) -> Extracted | None:
     """The last explicit statement at or after `start`, with its rivals."""
     text = text[start:]
-    run = last_run(text, accept_weak) if re.search("answer|答案|####", text, re.IGNORECASE) else []
+    run = last_run(text, accept_weak)
     if not run:
         return None
     last = run[-1]
@@ -99,11 +100,12 @@ def extract_statement(text: str, accept_weak: Callable[[str], bool], start: int 
 def _alternatives(text: str, start: int | None, end: int) -> tuple[str, ...]:
     """Values offered as an alternative right before `start` ("104 or [answer]") or right after `end`."""
     found = []
-    after = _ALTERNATIVE.match(text, end)
+    after = _ALTERNATIVE.match(text[end : end + _TAIL])
     if after:
         found.append(after[1].rstrip(".,"))
-    if start is not None:
-        before = _ALTERNATIVE_BEFORE.search(text[max(0, start - 60) : start])
+    lead = "" if start is None else text[max(0, start - _LEAD) : start]
+    if " or" in lead or "\nor" in lead or " OR" in lead:
+        before = _ALTERNATIVE_BEFORE.search(lead)
         if before:
             found.append(before[1].rstrip(","))
     return tuple(found)

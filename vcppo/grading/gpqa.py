@@ -22,12 +22,12 @@ _LINK = r"because|since|as|is|which|for|due|with|from|by|given"
 _LETTER = re.compile(
     r"[\"'“‘`<]?\s*(?:"
     r"[(\[]\s*([A-Za-z])\s*[)\]]"  # (C) anything
-    r"|([A-Za-z])(?=\s*$|\s*[).:,;\]>\"'”’`]|\s+[-–—=]\s|\s*[/&+]|\s*\(|\s*\n"  # C) anything
+    r"|([A-Za-z])(?=\s*$|\s*[).:,;!\]>]|[\"'”’`](?!\w)|\s+[-–—]\s|\s*[/&+]|\s*\(|\s*\n"  # C) anything
     rf"|\s+(?:{_LINK}|or|and)\b)"  # C because
     r")"
 )
 _SECOND = re.compile(
-    r"[\"'”’`>]?[\s,/&+)\].;:]*(?:\b(?:or|and|either|both)\b)[\s(\[]*([A-Za-z])(?![A-Za-z])"
+    r"[\"'”’`>]?[\s,/&+()\].;:]*\b(?:or|and)\b(?:\s+(?:possibly|maybe|perhaps|option))?[\s(\[]*([A-Za-z])(?![A-Za-z])"
     r"|[\"'”’`]?[\s)]*[,/&+;][\s(\[]*([A-Z])(?![A-Za-z'’])"
     r"|\s*[(\[]\s*([A-Z])\s*[)\]]"
 )

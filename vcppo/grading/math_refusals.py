@@ -14,6 +14,8 @@ from vcppo.grading.vocabulary import LATEX_COMMANDS, QUALIFIERS, UNIT_NAMES, UNI
 MAX_LENGTH = 1_000  # characters of one answer; the longest gold of MATH has fewer than 200
 MAX_DEPTH = 25
 
+_UNFINISHED = ("..", "…", "dots", "'", "prime")
+
 _TEXT = re.compile(r"\\(?:text(?:rm|sf|tt|normal)?|mbox|operatorname|mathrm)\s*\{([^{}]*)\}")
 _BASE = re.compile(r"[\dA-F)]\s*_\s*(?:\{\s*(\d+)\s*\}|(\d+))")
 _CLOCK = re.compile(r"0?(\d{1,2}):(\d{2})")
@@ -28,17 +30,12 @@ def refusal(answer: str, gold: str) -> str | None:
         return f"nested deeper than {MAX_DEPTH}"
     if costly(answer) or costly(gold):
         return "too costly to evaluate, and not spelled like the gold"
+    if any(mark in answer and mark not in gold for mark in _UNFINISHED):
+        return "an ellipsis or a prime stands behind the value"
     if _bases(answer) != _bases(gold):
         return "other number base"
-    clock = _CLOCK.match(gold)
-    if clock or _CLOCK.fullmatch(answer):
-        other = _CLOCK.match(answer)
-        if (
-            not (clock and other and clock.groups() == other.groups())
-            or answer[other.end() :] != gold[clock.end() :]
-        ):
-            return "other time"
-        return None
+    if is_clock(gold) or _CLOCK.fullmatch(answer):
+        return "other time"
     if {_list_kind(answer), _list_kind(gold)} == {"ordered", "plain"}:
         return "an ordered list in brackets is no plain list"
     if unknown := {name for name in _COMMAND.findall(answer) if name not in LATEX_COMMANDS} - set(
@@ -55,6 +52,14 @@ def refusal(answer: str, gold: str) -> str | None:
 def is_clock(text: str) -> bool:
     """Whether `text` is a time of day, which is compared as text."""
     return _CLOCK.match(text) is not None
+
+
+def time_of_day(text: str) -> tuple[str, ...] | None:
+    """Hours, minutes and the letters behind (`pm`) of a time, None for anything else."""
+    clock = _CLOCK.match(text)
+    if clock is None:
+        return None
+    return (*clock.groups(), re.sub(r"[^a-z]", "", _TEXT.sub(r"\1", text[clock.end() :]).lower()))
 
 
 def _bases(text: str) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from vcppo.grading.math_refusals import closing_bracket, refusal
+from vcppo.grading.math_refusals import closing_bracket, refusal, time_of_day
 from vcppo.grading.spelling import plain_unicode
 
 _SYMBOLS = str.maketrans(
@@ -27,6 +27,9 @@ _SPACING = re.compile(
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(?:(\d)|\{(\d+)\})\s*(?:(\d)|\{(\d+)\})")
 _SPACED_THOUSANDS = re.compile(r"\d{1,3}(?: \d{3})+")
+_FULL_STOP = re.compile(r"(?<!\.)[.,;]$")
+_E_NOTATION = re.compile(r"^(-?\d+(?:\.\d+)?)[eE]([+-]?\d{1,3})$")
+_SUBSCRIPT = re.compile(r"_\s*(?:\{[^{}]*\}|\d)")
 _APPROXIMATELY = re.compile(r"\\approx(?![A-Za-z])")
 _AND = re.compile(r",?\s*\\(?:text|mbox|textrm|mathrm)\s*\{\s*(?:and|or)\s*\}\s*|,?\s+(?:and|or)\s+")
 _THOUSANDS = re.compile(r"(?<=\d)\s*(?:\{,\}|\\[,;: ]|~)+\s*(?=\d{3}(?!\d))")
@@ -60,7 +63,9 @@ def normalize(text: str) -> str:
     text = _SHORT_FRACTION.sub(lambda m: rf"\frac{{{m[1] or m[2]}}}{{{m[3] or m[4]}}}", text)
     text = _THIN.sub(" ", _THOUSANDS.sub(",", text)).replace("\\$", "").replace(r"\varnothing", r"\emptyset")
     text = _APPROXIMATELY.split(text)[0]  # "2\pi \approx 6.28" gives the exact value first
-    text = text.strip().lstrip("=").strip().rstrip(".,;").strip()
+    text = text.strip().lstrip("=").strip()
+    text = _FULL_STOP.sub("", text).strip()
+    text = _E_NOTATION.sub(r"\1\\times 10^{\2}", text)
     text = _AND.sub(", ", text)
     if _SPACED_THOUSANDS.fullmatch(text):
         text = text.replace(" ", "")
@@ -86,15 +91,17 @@ def decide(answer: str, gold: str) -> Decision | None:
     """Decide `answer` against `gold` (both from `normalize`) on their text; None leaves it to the algebra."""
     words = as_words(gold)
     flat, flat_gold = squeeze(answer), squeeze(gold)
-    if not flat.strip("{}$\\.,"):
+    if not flat.strip("{}$\\.,") and r"\{" not in flat:
         return Decision("no_answer", "empty answer")
-    if _SPLIT_NUMBER.search(answer) and not _SPLIT_NUMBER.search(gold):
+    if _SPLIT_NUMBER.search(_SUBSCRIPT.sub("", answer)) and not _SPLIT_NUMBER.search(gold):
         return Decision("wrong", "two numbers side by side")
     if flat == flat_gold:
         return Decision("right")
     if words is not None:
         same = words == (as_words(answer) or _plain_words(answer))
         return Decision("right") if same else Decision("wrong", "another word")
+    if (time := time_of_day(gold)) is not None and time == time_of_day(answer):
+        return Decision("right")
     reason = refusal(answer, gold)
     return None if reason is None else Decision("wrong", reason)
 

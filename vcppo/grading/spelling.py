@@ -37,6 +37,7 @@ _RELATION = re.compile(
 )
 _LIST_COMMA = re.compile(r",(?!\d{3}(?!\d))|;|\b(?:or|and)\b")
 
+_USUAL = re.compile(r"(?:[A-Za-z](?:[+-][A-Za-z]){0,4} ?= ?)?([+-]?[0-9]+)")
 _PLAIN = re.compile(r"[+-]?\d+(?:\.0*)?")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,|\{,\}|\\[,;: ]|~|'| )+\d{3})+(?:\.0*)?")
 _SCIENTIFIC = re.compile(
@@ -106,9 +107,12 @@ def read_integer(text: str) -> int | None:
     text = text.strip()
     if len(text) > MAX_INTEGER_LENGTH:
         return None
-    if text.isascii() and text.isdigit():
-        return int(text)
+    plain = _USUAL.fullmatch(text)
+    if plain is not None:
+        return int(plain[1])
     text = plain_unicode(text)
+    if "\\" not in text and "$" not in text and (value := _literal(text)) is not None:
+        return value
     text = strip_units(_DECORATION.sub("", _DELIMITERS.sub(" ", text.replace("\\$", ""))).strip())
     text = _BLANK_END.sub("", strip_units(unwrap(_BLANK_END.sub("", text)))).rstrip(".。;, ")
     if "=" in text:

@@ -37,7 +37,7 @@ def read(latex: str) -> Any:
         extraction_mode="first_match",
         parsing_timeout=None,
     )
-    return _exact(found[0]) if found else None
+    return _with_imaginary_unit(_exact(found[0])) if found else None
 
 
 def equivalent(answer: str, gold: str) -> bool:
@@ -63,6 +63,16 @@ def _exact(expression: Any) -> Any:
         return expression
     floats = {number: Rational(str(number)) for number in expression.atoms(Float)}
     return expression.xreplace(floats) if floats else expression
+
+
+def _with_imaginary_unit(expression: Any) -> Any:
+    """`expression` with `i` as the imaginary unit where it is the only letter (Math-Verify: a symbol)."""
+    from sympy import I
+
+    symbols: set[Any] = getattr(expression, "free_symbols", set())
+    return (
+        expression.xreplace(dict.fromkeys(symbols, I)) if {str(s) for s in symbols} == {"i"} else expression
+    )
 
 
 def _numerically_close(first: Any, second: Any) -> bool:

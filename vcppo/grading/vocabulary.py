@@ -38,7 +38,7 @@ LATEX_COMMANDS = _words(
     "cdot times div le leq ge geq lt gt pm mp cup cap in text mbox mathrm textrm operatorname begin end "
     "pmatrix bmatrix vmatrix matrix circ degree sin cos tan cot sec csc arcsin arccos arctan sinh cosh "
     "tanh log ln exp binom dbinom tbinom lfloor rfloor lceil rceil emptyset varnothing setminus mathbb "
-    "cis to vert lvert rvert mid langle rangle overline ldots dots cdots quad over"
+    "cis to vert lvert rvert mid langle rangle overline quad over"
 )
 
 UNITS = {
