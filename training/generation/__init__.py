@@ -6,6 +6,10 @@
 rest
 - `sampler`   whole-batch sampling on one device
 - `prompts`   chat messages to token ids
+- `samples`   what is asked of an engine and what it gives back
+- `engine`    the checkpoint in this process; `engines` the others behind the same interface
+- `scoring`   responses to scores, through the one grader
+- `shard_files` graded rollouts on disk, each row with how it was drawn
 - `rollouts` problems in, graded rollout shards out: resumable, spread over Ray workers where there are
 several
 

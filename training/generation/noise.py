@@ -17,7 +17,15 @@ def row_uniforms(seed: int, keys: Sequence[str], num_tokens: int) -> torch.Tenso
     """
     rows = torch.empty(len(keys), num_tokens, dtype=torch.float64)
     for row, key in zip(rows, keys, strict=True):
-        digest = hashlib.blake2b(f"{seed}|{key}".encode(), digest_size=8).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+        generator = torch.Generator().manual_seed(_digest(seed, key) >> 1)
         torch.rand(num_tokens, dtype=torch.float64, generator=generator, out=row)
     return rows
+
+
+def key_seed(seed: int, key: str) -> int:
+    """A seed below 2^31 for an engine that draws by itself: a function of (seed, key) alone."""
+    return _digest(seed, key) >> 33
+
+
+def _digest(seed: int, key: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{seed}|{key}".encode(), digest_size=8).digest(), "little")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vcppo.errors import DataError
+
+Message = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -17,16 +20,19 @@ class Problem:
     id: str
     data_source: str
     grader: str
-    messages: tuple[dict[str, str], ...]
+    messages: tuple[Message, ...]
     gold: str
+    text: str = ""
+    """The bare problem, without template and options."""
+    options: tuple[str, ...] = ()
+    """Of a multiple-choice problem: in the order in which `messages` shows them."""
 
 
 def read_problems(path: Path, max_count: int | None = None) -> list[Problem]:
     """Problems of a file in its order; with `max_count` the first of each data source by the hash of their
     id.
 
-    The choice by hash is the same whatever order or subset the file holds. Raises DataError for an empty
-    file.
+    Raises DataError for an empty file.
     """
     import pyarrow.parquet as pq
 
@@ -40,6 +46,8 @@ def read_problems(path: Path, max_count: int | None = None) -> list[Problem]:
             grader=row["extra_info"]["grader"],
             messages=tuple({"role": m["role"], "content": m["content"]} for m in row["prompt"]),
             gold=row["reward_model"]["ground_truth"],
+            text=row["extra_info"].get("problem") or "",
+            options=tuple(row["extra_info"].get("options") or ()),
         )
         for row in rows
     ]
@@ -47,12 +55,23 @@ def read_problems(path: Path, max_count: int | None = None) -> list[Problem]:
         return problems
     chosen: set[str] = set()
     for source in {p.data_source for p in problems}:
-        ids = sorted((p.id for p in problems if p.data_source == source), key=_id_hash)
-        chosen.update(ids[:max_count])
+        own = [p for p in problems if p.data_source == source]
+        chosen.update(p.id for p in first_by_hash(own, max_count))
     return [p for p in problems if p.id in chosen]
 
 
-def encode_prompt(tokenizer: Any, messages: tuple[dict[str, str], ...], max_prompt_tokens: int) -> list[int]:
+def first_by_hash(problems: Sequence[Problem], max_count: int | None) -> list[Problem]:
+    """The first `max_count` problems by the hash of their id, in the order given; None gives all.
+
+    The choice is the same whatever order or subset is given.
+    """
+    if max_count is None:
+        return list(problems)
+    chosen = set(sorted((p.id for p in problems), key=_id_hash)[:max_count])
+    return [p for p in problems if p.id in chosen]
+
+
+def encode_prompt(tokenizer: Any, messages: tuple[Message, ...], max_prompt_tokens: int) -> list[int]:
     """Token ids of a chat prompt with the assistant's turn opened. Raises DataError if it is over the limit:
     cutting
     would change the problem."""

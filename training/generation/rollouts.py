@@ -1,8 +1,7 @@
 """Problems in, graded rollout shards out: one parquet file a shard, resumable, spread over Ray workers.
 
 A shard is written whole or not at all, so a run that was killed finds its finished shards and draws only the
-others;
-a sample's noise depends on its name alone, so the result is the same.
+others; a sample's noise depends on its name alone, so the result is the same.
 """
 
 from __future__ import annotations
@@ -10,16 +9,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from training.generation.engine import Engine, EngineSettings, Response
+from training.generation.engine import EngineSettings
+from training.generation.engines import make_engine
 from training.generation.prompts import Problem
-from training.generation.scoring import Scored, score_responses
+from training.generation.samples import Draw, Request, Response, plain_requests
+from training.generation.scoring import score_responses
+from training.generation.shard_files import read_rollouts, rollout_schema, write_rollouts
 from vcppo.config.runtime import Runtime
 from vcppo.config.stages import RewardConfig
+from vcppo.errors import InfrastructureError, VcppoError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = [
+    "Progress",
+    "Shard",
+    "ShardPlan",
+    "draw_shards",
+    "generate_shards",
+    "read_rollouts",
+    "rollout_schema",
+    "write_rollouts",
+]
+
+Progress = Callable[[int, int, str], None]
+"""Called with what is done, the total, and what it is."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The unit that is drawn, graded and kept together."""
+
+    path: Path
+    requests: Sequence[Request]
+    draw: Draw
 
 
 @dataclass(frozen=True)
@@ -32,11 +55,22 @@ class ShardPlan:
     problems_per_shard: int
     key_prefix: str
     """First part of each sample's noise key: apart for rollouts and evaluations."""
+    requests_of: Callable[[Problem, int], list[Request]] = plain_requests
+    """How a problem's samples are asked for (problem, samples per problem)."""
 
-    def shards(self) -> list[tuple[Path, Sequence[Problem]]]:
+    def shards(self, draw: Draw) -> list[Shard]:
+        """Every shard of the plan, in order."""
         size = self.problems_per_shard
         return [
-            (self.directory / f"shard-{i:05d}.parquet", self.problems[start : start + size])
+            Shard(
+                self.directory / f"shard-{i:05d}.parquet",
+                [
+                    request
+                    for problem in self.problems[start : start + size]
+                    for request in self.requests_of(problem, self.samples_per_problem)
+                ],
+                draw,
+            )
             for i, start in enumerate(range(0, len(self.problems), size))
         ]
 
@@ -46,121 +80,106 @@ def generate_shards(
     settings: EngineSettings,
     reward: RewardConfig,
     runtime: Runtime,
-    progress: Callable[[int, int, str], None],
+    progress: Progress,
 ) -> list[Path]:
-    """Draw and grade what is missing of a plan.
+    """Draw and grade what is missing of a plan, as `draw_shards` does, with the settings' own sampling."""
+    draw = Draw(settings.sampling, settings.max_response_tokens, plan.key_prefix)
+    return draw_shards(plan.shards(draw), settings, reward, runtime, progress)
+
+
+def draw_shards(
+    shards: Sequence[Shard],
+    settings: EngineSettings,
+    reward: RewardConfig,
+    runtime: Runtime,
+    progress: Progress,
+) -> list[Path]:
+    """Draw and grade the shards that are not there yet, one engine (or one a worker) for all of them.
 
     Returns:
         every shard's path, in order.
 
     Raises:
         GraderError: the canary pair of a batch was graded wrong; finished shards stay.
+        InfrastructureError: a worker or server died; finished shards stay.
     """
-    plan.directory.mkdir(parents=True, exist_ok=True)
-    shards = plan.shards()
-    missing = [(path, problems) for path, problems in shards if not path.is_file()]
+    for directory in {shard.path.parent for shard in shards}:
+        directory.mkdir(parents=True, exist_ok=True)
+    missing = [shard for shard in shards if not shard.path.is_file()]
     done = len(shards) - len(missing)
     right = total = 0
-    for path, responses in _sample_all(missing, plan, settings, runtime):
+    for shard, responses in _sample_all(missing, settings, runtime):
         scored = score_responses([_gradable(r) for r in responses], reward)
-        write_rollouts(path, responses, scored)
+        write_rollouts(shard.path, responses, scored, settings, shard.draw)
         done += 1
         right += sum(s.status == "right" for s in scored)
         total += len(scored)
         progress(done, len(shards), f"shards, accuracy so far {right / total:.3f}")
-    return [path for path, _ in shards]
+    return [shard.path for shard in shards]
+
+
+class ShardWorker:
+    """An engine in a Ray worker."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.engine = make_engine(settings)
+
+    def sample(self, index: int, requests: Sequence[Request], draw: Draw) -> tuple[int, list[Response]]:
+        """The responses, and the shard's index handed back: several workers finish in any order."""
+        return index, self.engine.sample(requests, draw)
 
 
 def _sample_all(
-    shards: Sequence[tuple[Path, Sequence[Problem]]],
-    plan: ShardPlan,
-    settings: EngineSettings,
-    runtime: Runtime,
-) -> Iterator[tuple[Path, list[Response]]]:
+    shards: Sequence[Shard], settings: EngineSettings, runtime: Runtime
+) -> Iterator[tuple[Shard, list[Response]]]:
     """Responses of each shard, in order with one worker, as they finish with several."""
-    workers = min(runtime.num_nodes * runtime.devices_per_node, len(shards))
-    if workers <= 1:
-        engine = Engine(settings) if shards else None
-        for path, problems in shards:
-            assert engine is not None
-            yield path, engine.sample(problems, plan.samples_per_problem, plan.key_prefix)
+    if not shards:
         return
+    devices = runtime.num_nodes * runtime.devices_per_node
+    # a server is asked from here: what may be under way at once is its own setting
+    wanted = 1 if settings.engine == "openai" else devices // settings.tensor_parallel_size
+    workers = min(wanted, len(shards))
+    if workers <= 1:
+        engine = make_engine(settings)
+        for shard in shards:
+            yield shard, engine.sample(shard.requests, shard.draw)
+        return
+    yield from _sample_on_ray(shards, settings, runtime, workers)
 
+
+def _sample_on_ray(
+    shards: Sequence[Shard], settings: EngineSettings, runtime: Runtime, workers: int
+) -> Iterator[tuple[Shard, list[Response]]]:
     import ray
+    from ray.exceptions import RayActorError, RayTaskError
     from ray.util import ActorPool
 
     from training.ray_session import ray_session
 
-    with ray_session(runtime, num_cpus=workers):
-        options: dict[str, Any] = {"num_gpus": 1} if runtime.device == "cuda" else {"num_cpus": 1}
-        engine_class = ray.remote(Engine).options(**options)
-        pool = ActorPool([engine_class.remote(settings) for _ in range(workers)])
+    num_gpus = settings.tensor_parallel_size if runtime.device == "cuda" else 0
+    options: dict[str, Any] = {"num_gpus": num_gpus} if num_gpus else {"num_cpus": 1}
+    with ray_session(runtime, num_cpus=workers, num_gpus=workers * num_gpus):
+        worker_class = ray.remote(ShardWorker).options(**options)
+        pool = ActorPool([worker_class.remote(settings) for _ in range(workers)])
         results = pool.map_unordered(
-            lambda actor, job: actor.sample_shard.remote(*job, plan.samples_per_problem, plan.key_prefix),
-            [(i, problems) for i, (_, problems) in enumerate(shards)],
+            lambda actor, job: actor.sample.remote(job[0], job[1].requests, job[1].draw),
+            list(enumerate(shards)),
         )
-        for index, responses in results:
-            yield shards[index][0], responses
+        try:
+            for index, responses in results:
+                yield shards[index], responses
+        except RayTaskError as error:
+            # the worker's own error, without the worker's traceback around it
+            if isinstance(error.cause, VcppoError):
+                raise error.cause from None
+            raise
+        except RayActorError as error:
+            raise InfrastructureError(
+                f"a sampling worker died ({str(error).splitlines()[0]}); finished shards are kept in "
+                f"{shards[0].path.parent}: run again to draw the others"
+            ) from None
 
 
 def _gradable(response: Response) -> tuple[str, str, str, str]:
-    problem = response.problem
-    return response.text, problem.gold, problem.grader, response.finish_reason
-
-
-def rollout_schema() -> pa.Schema:
-    """Columns of a rollout shard (data/README.md)."""
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("id", pa.string()),
-            ("data_source", pa.string()),
-            ("grader", pa.string()),
-            ("sample", pa.int32()),
-            ("prompt_ids", pa.list_(pa.int32())),
-            ("response_ids", pa.list_(pa.int32())),
-            ("log_probs", pa.list_(pa.float32())),
-            ("response", pa.string()),
-            ("finish_reason", pa.string()),
-            ("gold", pa.string()),
-            ("status", pa.string()),
-            ("answer", pa.string()),
-            ("score", pa.float32()),
-        ]
-    )
-
-
-def write_rollouts(path: Path, responses: Sequence[Response], scored: Sequence[Scored]) -> None:
-    """Write one shard: to a temporary name, then renamed."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows = [
-        {
-            "id": r.problem.id,
-            "data_source": r.problem.data_source,
-            "grader": r.problem.grader,
-            "sample": r.sample,
-            "prompt_ids": r.prompt_ids,
-            "response_ids": r.response_ids,
-            "log_probs": r.log_probs,
-            "response": r.text,
-            "finish_reason": r.finish_reason,
-            "gold": r.problem.gold,
-            "status": s.status,
-            "answer": s.answer,
-            "score": s.score,
-        }
-        for r, s in zip(responses, scored, strict=True)
-    ]
-    temporary = path.with_suffix(".partial")
-    pq.write_table(pa.Table.from_pylist(rows, schema=rollout_schema()), temporary)
-    temporary.replace(path)
-
-
-def read_rollouts(directory: Path) -> list[dict[str, Any]]:
-    """All rows of a folder of shards, in shard order."""
-    import pyarrow.parquet as pq
-
-    return [row for path in sorted(directory.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    request = response.request
+    return response.text, request.gold, request.problem.grader, response.finish_reason

@@ -1,4 +1,4 @@
-"""The frozen base model and the number types that sections share."""
+"""The frozen base model, and the number types and small sections that several stages share."""
 
 from __future__ import annotations
 
@@ -18,3 +18,21 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True, validate_default=True
     )
+
+
+class OptimizerConfig(Section):
+    """AdamW with a linear warm-up to a constant rate."""
+
+    learning_rate: PositiveFloat
+    warmup_steps: NonNegativeInt = 0
+    weight_decay: float = Field(default=0.0, ge=0.0)
+    max_grad_norm: PositiveFloat = 1.0
+
+
+class SamplingConfig(Section):
+    """How responses are drawn. top_p 1 and top_k 0 leave the distribution as it is."""
+
+    temperature: float = Field(default=1.0, ge=0.0)
+    """0: greedy."""
+    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
+    top_k: NonNegativeInt = 0

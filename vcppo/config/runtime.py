@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from vcppo.config.base import NonNegativeInt, PositiveInt
+from vcppo.config.base import NonNegativeInt, PositiveFloat, PositiveInt
 from vcppo.config.messages import configuration_error
 
 
@@ -33,6 +34,16 @@ class Runtime(BaseSettings):
     """torch: built in, reproducible, for small models. vllm: GPUs."""
     rollout_batch_size: PositiveInt = 256
     """Responses that the torch engine decodes side by side."""
+    evaluation_engine: Literal["torch", "vllm", "openai"] = "torch"
+    """What evaluation samples with: the checkpoint in process, vLLM, or a server (openai_base_url)."""
+    openai_base_url: str | None = None
+    """An OpenAI-compatible server, `/v1` included; its key is read from OPENAI_API_KEY and kept nowhere."""
+    openai_model: str = "{policy}"
+    """Name under which the server offers a policy; `{policy}` becomes `before` or `after`."""
+    openai_concurrency: PositiveInt = 16
+    """Requests under way at once."""
+    openai_timeout_seconds: PositiveFloat = 600.0
+    """Longest silence of the server before a request is tried again."""
     tensor_parallel_size: PositiveInt = 1
     ray_address: str | None = None
     """Address of a running Ray cluster; None starts a private one on this machine."""
@@ -46,6 +57,18 @@ class Runtime(BaseSettings):
     """Times that a flow tries a failed stage again."""
     storage_dir: Path | None = None
     """Root of work directories; None: `work/` in the checkout."""
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _address_without_secrets(cls, url: str | None) -> str | None:
+        # records hold the runtime as it is
+        if url is not None:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError("not an address: allowed is http://HOST[:PORT]/v1 or https://...")
+            if parts.username or parts.password or parts.query or parts.fragment:
+                raise ValueError("holds more than scheme, host and path: put the key into OPENAI_API_KEY")
+        return url
 
     def layout(self) -> dict[str, int | str]:
         """The part that changes the bits of a CPU run; another value refuses to resume."""

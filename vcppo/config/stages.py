@@ -6,7 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from vcppo.config.base import NonNegativeInt, PositiveFloat, PositiveInt, Section, UnitInterval
+from vcppo.config.base import (
+    NonNegativeInt,
+    OptimizerConfig,
+    PositiveFloat,
+    PositiveInt,
+    SamplingConfig,
+    Section,
+    UnitInterval,
+)
+from vcppo.config.evaluate import EvaluateConfig
 from vcppo.config.model import ModelConfig
 from vcppo.config.sources import Source
 
@@ -57,15 +66,6 @@ class DataConfig(Section):
         return self
 
 
-class OptimizerConfig(Section):
-    """AdamW with a linear warm-up to a constant rate."""
-
-    learning_rate: PositiveFloat
-    warmup_steps: NonNegativeInt = 0
-    weight_decay: float = Field(default=0.0, ge=0.0)
-    max_grad_norm: PositiveFloat = 1.0
-
-
 class SftConfig(Section):
     """Cold start of the policy: imitation of the prepared SFT traces."""
 
@@ -75,15 +75,6 @@ class SftConfig(Section):
     batch_size: PositiveInt = 64
     num_epochs: PositiveFloat = 1.0
     save_every_steps: PositiveInt = 100
-
-
-class SamplingConfig(Section):
-    """How responses are drawn. top_p 1 and top_k 0 leave the distribution as it is."""
-
-    temperature: float = Field(default=1.0, ge=0.0)
-    """0: greedy."""
-    top_p: float = Field(default=1.0, gt=0.0, le=1.0)
-    top_k: NonNegativeInt = 0
 
 
 class RolloutsConfig(Section):
@@ -215,26 +206,6 @@ class TrainConfig(Section):
                     f"{side}.mini_batch_size ({mini}) must divide "
                     f"prompts_per_step x samples_per_prompt ({batch})"
                 )
-        return self
-
-
-class EvaluateConfig(Section):
-    """avg@k with a question-clustered standard error, before and after training."""
-
-    samples_per_problem: PositiveInt = 4
-    sampling: SamplingConfig = SamplingConfig()
-    max_response_tokens: PositiveInt | None = None
-    """None: data.max_response_tokens."""
-    pass_at: tuple[PositiveInt, ...] = (1,)
-    max_problems: PositiveInt | None = None
-    """Per benchmark, the first by id hash; None for all."""
-    problems_per_shard: PositiveInt = 64
-
-    @model_validator(mode="after")
-    def _pass_at_within_samples(self) -> EvaluateConfig:
-        too_large = [k for k in self.pass_at if k > self.samples_per_problem]
-        if too_large:
-            raise ValueError(f"pass_at {too_large} exceed samples_per_problem ({self.samples_per_problem})")
         return self
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,3 +38,17 @@ def tiny_model(architecture: str, seed: int = 0) -> Any:
 @pytest.fixture(scope="session")
 def qwen2() -> Any:
     return tiny_model("Qwen2")
+
+
+@pytest.fixture
+def tiny_policy(tmp_path: Path) -> Path:
+    """A folder with the tiny model, fresh weights, and its tokenizer."""
+    return save_tiny_policy(tmp_path / "policy")
+
+
+def save_tiny_policy(folder: Path) -> Path:
+    from training.models import build_initial_policy, save_policy
+    from vcppo.config import TinyModel
+
+    save_policy(*build_initial_policy(TinyModel(), seed=1), folder)
+    return folder

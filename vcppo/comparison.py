@@ -1,0 +1,157 @@
+"""Two evaluations on the same questions: are they comparable, and is the difference more than chance?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from vcppo.errors import DataError
+from vcppo.statistics import PairedDifference, average_at_k, paired_difference
+
+SAMPLES = "data/evaluation/after.parquet"
+FILES_IN_A_FOLDER = (SAMPLES, "after.parquet")
+SETTINGS = (
+    "samples_per_problem", "temperature", "top_p", "top_k", "max_response_tokens", "engine", "engine_version",
+    "dtype", "batch_size",
+)  # fmt: skip
+"""What must be equal: each of these moves scores, batch size and engine version too."""
+COLUMNS = (
+    "id", "data_source", "grader", "sample", "gold", "status", "prompt_hash", "permutation", "seed",
+    *SETTINGS[1:],
+)  # fmt: skip
+SIGNIFICANCE = 0.05
+Row = dict[str, Any]
+
+
+def sample_file(path: Path) -> Path:
+    """The sample file that a path means. Raises DataError naming where one was looked for."""
+    if path.is_file():
+        return path
+    for name in FILES_IN_A_FOLDER:
+        if (path / name).is_file():
+            return path / name
+    looked = " or ".join(str(path / name) for name in FILES_IN_A_FOLDER) if path.is_dir() else str(path)
+    raise DataError(f"{looked}: there is no such file; stage evaluate makes it (`dvc repro evaluate`)")
+
+
+def read_samples(path: Path) -> dict[str, list[Row]]:
+    """Rows of each benchmark. Raises DataError for a file that holds no evaluation."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        missing = sorted(set(COLUMNS) - set(pq.read_schema(path).names) - {"samples_per_problem"})
+        rows = [] if missing else pq.read_table(path, columns=list(COLUMNS)).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path}: is no parquet file: {error}") from None
+    if missing:
+        raise DataError(f"{path}: holds no evaluation, lacks {', '.join(missing)}; run `dvc repro evaluate`")
+    if not rows:
+        raise DataError(f"{path}: holds no sample; run `dvc repro evaluate`")
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[row["data_source"]].append(row)
+    return dict(grouped)
+
+
+def compare(
+    a: Mapping[str, Sequence[Row]], b: Mapping[str, Sequence[Row]], allow: Sequence[str] = (), seed: int = 0
+) -> dict[str, dict[str, Any]]:
+    """The paired difference B - A of each benchmark.
+
+    Raises DataError naming each benchmark, question or setting that differs, unless it is in `allow`.
+    """
+    if set(a) != set(b):
+        raise DataError(
+            f"not the same benchmarks: A has {', '.join(sorted(a))}; B has {', '.join(sorted(b))}"
+        )
+    return {benchmark: _compare(benchmark, a[benchmark], b[benchmark], allow, seed) for benchmark in a}
+
+
+def _compare(
+    benchmark: str, a: Sequence[Row], b: Sequence[Row], allow: Sequence[str], seed: int
+) -> dict[str, Any]:
+    _check_same_questions(benchmark, _questions(a), _questions(b))
+    settings = [_settings(a), _settings(b)]
+    differing = [name for name in SETTINGS if settings[0][name] != settings[1][name]]
+    words = {name: f"{name} {settings[0][name]} in A, {settings[1][name]} in B" for name in differing}
+    if refused := [words[name] for name in differing if name not in allow]:
+        raise DataError(
+            f"{benchmark}: not the same settings: {'; '.join(refused)}. Evaluate both alike, or accept it "
+            "with --allow SETTING"
+        )
+    scores_a, scores_b = _scores(a), _scores(b)
+    questions = sorted(scores_a)
+    rows_a, rows_b = [scores_a[q] for q in questions], [scores_b[q] for q in questions]
+    result = paired_difference(rows_a, rows_b, seed=seed)
+    return {
+        **asdict(result),
+        "average_a": average_at_k(rows_a),
+        "average_b": average_at_k(rows_b),
+        "samples_per_problem": settings[1]["samples_per_problem"],
+        "verdict": verdict(result),
+        "conclusive": _conclusive(result),
+        "notes": [f"accepted: {words[name]}" for name in differing],
+    }
+
+
+def verdict(result: PairedDifference) -> str:
+    """One sentence: better, worse, equal, or too small to tell and what it would take."""
+    if _conclusive(result):
+        return f"B is {'better' if result.difference > 0 else 'worse'} than A"
+    if result.standard_error == 0 and result.difference == 0:
+        return "no question differs between A and B"
+    return (
+        "too small to tell: the smallest difference this benchmark could show is "
+        f"{result.detectable_difference:.4f} (found 80 times of 100 with {result.num_questions} questions)"
+    )
+
+
+def _conclusive(result: PairedDifference) -> bool:
+    """Interval and test both say that it is not chance."""
+    return result.p_value < SIGNIFICANCE and (result.low > 0 or result.high < 0)
+
+
+def _check_same_questions(benchmark: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+    only_a, only_b = sorted(set(a) - set(b)), sorted(set(b) - set(a))
+    if only_a or only_b:
+        examples = [
+            f"{len(ids)} only in {name} (first: {ids[0]})"
+            for name, ids in (("A", only_a), ("B", only_b))
+            if ids
+        ]
+        raise DataError(f"{benchmark}: not the same questions: {'; '.join(examples)}")
+    if other := sorted(question for question in a if a[question] != b[question]):
+        raise DataError(
+            f"{benchmark}: {len(other)} questions are asked or graded otherwise in A and B (first: "
+            f"{other[0]}): prompt, gold or grader differ. Evaluate both on the same prepared data"
+        )
+
+
+def _questions(rows: Sequence[Row]) -> dict[str, tuple[Any, ...]]:
+    """What makes a question the same one, by its id: prompt, grader, and gold where it has no options."""
+    return {
+        row["id"]: (row["prompt_hash"], row["grader"], None if row["permutation"] else row["gold"])
+        for row in rows
+    }
+
+
+def _settings(rows: Sequence[Row]) -> dict[str, Any]:
+    """The value of each setting; several values are shown together."""
+    values = {name: sorted({str(row[name]) for row in rows}) for name in SETTINGS[1:]}
+    return {"samples_per_problem": len(rows) // len({row["id"] for row in rows})} | {
+        name: " and ".join(value) for name, value in values.items()
+    }
+
+
+def _scores(rows: Sequence[Row]) -> dict[str, list[float]]:
+    """1 for right, 0 for not, of each question's samples; a sample without a grade is refused by the
+    statistics."""
+    questions: dict[str, list[float]] = defaultdict(list)
+    for row in sorted(rows, key=lambda r: (r["id"], r["sample"])):
+        graded = row["status"] in ("right", "wrong", "no_answer", "truncated")
+        questions[row["id"]].append(float(row["status"] == "right") if graded else float("nan"))
+    return dict(questions)
