@@ -1,5 +1,6 @@
 """The commands of `python -m vcppo`, one module each.
 
+- `compare`   paired difference of two evaluations
 - `config`    show, use and list profiles
 - `demo`      the whole pipeline on one profile, with a last screen
 - `grade`     grade answers by hand

@@ -1,0 +1,475 @@
+"""Stage evaluate: what it asks, counts and refuses; run for real on a tiny model and on a server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tasks.evaluate import measure
+from tasks.evaluation import self_check as self_checking
+from tasks.evaluation.benchmarks import DECLARATIONS, Benchmark, declaration_of, resolve
+from tasks.evaluation.figures import benchmark_metrics, check_complete, interval, parser_failure_rate
+from tasks.evaluation.options import asked, requests_in_any_order
+from tasks.evaluation.policies import check_readable
+from tasks.evaluation.promotion import promotion
+from tasks.evaluation.self_check import self_check
+from tasks.sources.multiple_choice import LETTERS, render
+from tests.tasks.conftest import Workspace
+from tests.training.generation.chat_server import Server, completion
+from tests.training.generation.conftest import save_tiny_policy
+from training.generation.prompts import Problem
+from vcppo.config import Config, load_profile, profile_names
+from vcppo.config.base import SamplingConfig
+from vcppo.config.evaluate import PromotionConfig
+from vcppo.errors import ConfigurationError, DataError, GraderError
+from vcppo.grading import Grade
+
+Row = dict[str, Any]
+TRAINING = {
+    "kind": "running_sum", "name": "sums", "use": "train", "num_problems": 8, "num_digits": 4,
+}  # fmt: skip
+
+
+def row(question: int, sample: int, status: str = "right", **more: Any) -> Row:
+    answer = None if status in ("no_answer", "truncated") else "42"
+    return {
+        "id": f"q/{question}",
+        "data_source": "q",
+        "sample": sample,
+        "status": status,
+        "answer": answer,
+        "response": "so 42",
+        "finish_reason": "length" if status == "truncated" else "stop",
+        "num_response_tokens": 10,
+        **more,
+    }
+
+
+def grid(statuses: Sequence[Sequence[str]]) -> list[Row]:
+    return [row(q, k, status) for q, own in enumerate(statuses) for k, status in enumerate(own)]
+
+
+# --- figures ---------------------------------------------------------------------------------------------
+
+
+def test_figures_of_a_small_table_are_those_of_a_calculation_by_hand() -> None:
+    metrics = benchmark_metrics(
+        grid([["right", "right", "wrong", "no_answer"], ["wrong", "truncated", "wrong", "wrong"]]), 4, (1, 2)
+    )
+    assert metrics["average_at_k"] == 2 / 8
+    assert metrics["standard_error"] == pytest.approx((2 * 0.25**2) ** 0.5 / 2)
+    assert metrics["pass_at_2"] == pytest.approx((1 - 1 / 6) / 2)
+    # "42" of the wrong ones is an answer of its own: right wins 2 to 1 in the first question
+    assert metrics["maj_at_4"] == 1 / 2
+    assert (metrics["answer_rate"], metrics["truncation_rate"], metrics["parser_failure_rate"]) == (
+        6 / 8, 1 / 8, 1 / 8,
+    )  # fmt: skip
+    assert metrics["mean_response_tokens"] == 10
+
+
+def test_the_average_does_not_shrink_when_more_samples_are_drawn() -> None:
+    averages = [
+        benchmark_metrics(grid([["right", "wrong"] * (n // 2)] * 3), n, (1,))["average_at_k"]
+        for n in (2, 8, 32)
+    ]
+    assert averages == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows[:-1], "1 missing (first: sample 1 of q/1)"),
+        (lambda rows: [*rows, rows[0]], "1 double (first: sample 0 of q/0)"),
+        (lambda rows: [*rows, row(7, 0)], "1 not asked for (first: sample 0 of q/7)"),
+        (lambda rows: [*rows[:-1], row(1, 1, "grader_error")], "1 without a grade (first: sample 1 of q/1)"),
+        (lambda rows: [], "4 missing"),
+    ],
+)
+def test_samples_scored_are_questions_times_samples_or_nothing_is_scored(change: Any, message: str) -> None:
+    rows = grid([["right", "wrong"]] * 2)
+    check_complete("q", rows, ["q/0", "q/1"], 2)
+    with pytest.raises(DataError, match=re.escape(message)):
+        check_complete("q", change(rows), ["q/0", "q/1"], 2)
+
+
+def test_only_responses_that_ended_by_themselves_can_fail_the_parser() -> None:
+    rows = grid([["right", "wrong", "no_answer", "truncated"]])
+    assert parser_failure_rate(rows) == 1 / 4
+
+
+def test_an_interval_of_all_wrong_or_all_right_is_not_a_point() -> None:
+    low, high = interval(0.0, 0.0, 30)
+    assert low == 0.0 and high == pytest.approx(0.1135, abs=1e-3)
+    low, high = interval(1.0, 0.0, 30)
+    assert high == 1.0 and low == pytest.approx(1 - 0.1135, abs=1e-3)
+    assert interval(0.98, 0.05, 30)[1] == 1.0
+
+
+def test_a_majority_counts_options_not_the_letters_they_happened_to_have() -> None:
+    # option 2 is wrong and has three votes under three letters; the right one has two
+    votes = [("A", [2, 0, 1, 3]), ("B", [0, 2, 1, 3]), ("C", [0, 1, 2, 3])]
+    rows = [row(0, k, "wrong", answer=a, permutation=p) for k, (a, p) in enumerate(votes)]
+    rows += [row(0, k, "right", answer=a, permutation=[0, 1, 2, 3]) for k, a in ((3, "A"), (4, "A"))]
+    assert benchmark_metrics(rows, 5, (1,))["maj_at_5"] == 0.0
+
+
+# --- benchmarks ------------------------------------------------------------------------------------------
+
+
+def configured(sources: Sequence[Mapping[str, Any]], **evaluate: Any) -> Config:
+    values = load_profile("tiny").model_dump(mode="json")
+    values["data"]["sources"] = [TRAINING, *sources]
+    values["evaluate"] = {"pass_at": [1], **evaluate}
+    return Config.model_validate(values)
+
+
+def local(name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "file", "name": name, "path": "x.jsonl", "sha256": "0" * 64, "use": "eval", **more}
+
+
+def problems(source: str, count: int, grader: str = "aime") -> list[Problem]:
+    prompt = ({"role": "user", "content": "What?"},)
+    return [Problem(f"{source}/{i}", source, grader, prompt, "1", text="What?") for i in range(count)]
+
+
+def gpqa_problem(number: int = 0) -> Problem:
+    options = tuple(f"option {letter} of {number}" for letter in "wxyz")
+    content = f"Think.\n\n{render('Which?', options)}\n\nBox it."
+    return Problem(
+        f"gpqa/{number}", "gpqa", "gpqa", ({"role": "user", "content": content},), "C", "Which?", options
+    )
+
+
+def test_declared_defaults_hold_until_the_configuration_says_otherwise() -> None:
+    sources = [
+        local("aime24", dataset="aime_2024"),
+        local("math", dataset="math_500", grader="math"),
+        local("own"),
+    ]
+    rows = problems("aime24", 5) + problems("math", 5, "math") + problems("own", 5)
+    aime, math, own = resolve(configured(sources), rows)
+    assert (aime.samples_per_problem, math.samples_per_problem, own.samples_per_problem) == (32, 4, 32)
+    aime, math, own = resolve(configured(sources, samples_per_problem=2, max_response_tokens=7), rows)
+    assert {b.samples_per_problem for b in (aime, math, own)} == {2} and own.max_response_tokens == 7
+    override = {
+        "name": "math",
+        "samples_per_problem": 8,
+        "pass_at": [8],
+        "max_problems": 3,
+        "sampling": {"temperature": 0.6},
+        "prompt_template": "Box it. {problem}",
+        "max_parser_failure_rate": None,
+    }
+    aime, math, own = resolve(configured(sources, samples_per_problem=4, benchmarks=[override]), rows)
+    assert (math.samples_per_problem, math.pass_at, len(math.problems)) == (8, (8,), 3)
+    assert math.sampling.temperature == 0.6 and own.sampling.temperature == 1.0
+    assert math.problems[0].messages[-1]["content"] == "Box it. What?"
+    assert math.max_parser_failure_rate is None and own.max_parser_failure_rate == 0.02
+    assert (aime.samples_per_problem, aime.pass_at, len(aime.problems)) == (4, (1,), 5)
+
+
+def test_k_of_pass_at_k_above_a_benchmarks_samples_is_left_out_there() -> None:
+    config = configured(
+        [local("a"), local("b")],
+        pass_at=[1, 32],
+        samples_per_problem=32,
+        benchmarks=[{"name": "b", "samples_per_problem": 4}],
+    )
+    assert [b.pass_at for b in resolve(config, problems("a", 3) + problems("b", 3))] == [(1, 32), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("sources", "evaluate", "message"),
+    [
+        ([local("a")], {"benchmarks": [{"name": "aime"}]}, "evaluate.benchmarks: got aime, allowed are a"),
+        ([local("a")], {"promotion": {"benchmarks": ["x"]}}, "evaluate.promotion.benchmarks: got x"),
+        ([local("a", dataset="gpqa")], {}, "benchmark a is graded by gpqa, got grader 'aime'"),
+        (
+            [local("a")],
+            {"samples_per_problem": 4, "benchmarks": [{"name": "a", "pass_at": [8]}]},
+            "pass_at [8] of a exceed its 4 samples",
+        ),
+    ],
+)
+def test_a_benchmark_that_cannot_be_what_is_asked_is_refused(
+    sources: list[dict[str, Any]], evaluate: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        resolve(configured(sources, **evaluate), problems("a", 3))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_an_empty_benchmark_is_named_not_left_out(count: int) -> None:
+    config = configured([local("a"), local("b")])
+    with pytest.raises(DataError, match=f"benchmark b: has {count} problems"):
+        resolve(config, problems("a", 3) + problems("b", count))
+
+
+def test_every_evaluation_source_of_a_shipped_profile_is_a_declared_benchmark() -> None:
+    samples = {}
+    for name in profile_names():
+        config = load_profile(name)
+        for source in config.data.sources:
+            if source.use == "train":
+                continue
+            assert declaration_of(source) in DECLARATIONS.values(), source.name
+            samples[name] = resolve(config, [p for s in config.data.sources for p in problems(s.name, 2)])
+    assert {b.samples_per_problem for b in samples["vcppo-32b"]} == {32}
+    assert {b.samples_per_problem for b in samples["tiny"]} == {4}
+    assert {b.max_parser_failure_rate for b in samples["smollm2-135m"]} == {None}
+
+
+def test_options_are_ordered_by_seed_problem_and_sample_and_the_gold_letter_follows() -> None:
+    problem = gpqa_problem()
+    gold_text = problem.options[LETTERS.index(problem.gold)]
+    requests = requests_in_any_order(1)(problem, 32)
+    assert requests == requests_in_any_order(1)(problem, 32)
+    assert requests[:8] == requests_in_any_order(1)(problem, 8), "more samples must not change the first"
+    assert [r.permutation for r in requests] != [r.permutation for r in requests_in_any_order(2)(problem, 32)]
+    assert len({r.permutation for r in requests}) > 10
+    for request in requests:
+        assert request.permutation is not None
+        shown = request.messages[-1]["content"]
+        assert f"({request.gold}) {gold_text}" in shown
+        assert shown.startswith("Think.\n\nWhich?") and shown.endswith("\n\nBox it.")
+        assert [problem.options[i] for i in request.permutation] == re.findall(
+            r"^\([A-D]\) (.*)$", shown, re.M
+        )
+
+
+def test_gold_letters_are_near_uniform() -> None:
+    draw = requests_in_any_order(1)
+    golds = Counter(request.gold for number in range(198) for request in draw(gpqa_problem(number), 8))
+    expected = sum(golds.values()) / 4
+    chi_square = sum((golds[letter] - expected) ** 2 / expected for letter in LETTERS)
+    assert chi_square < 16.27, golds  # p = 0.001 with 3 degrees of freedom
+
+
+def test_a_template_of_ones_own_keeps_the_options_permutable() -> None:
+    problem = asked(gpqa_problem(), "Letter only. {problem}")
+    (request,) = requests_in_any_order(1)(problem, 1)
+    assert request.messages[-1]["content"].startswith("Letter only. Which?")
+
+
+def test_a_prompt_without_its_options_is_refused() -> None:
+    from dataclasses import replace
+
+    problem = replace(gpqa_problem(), messages=({"role": "user", "content": "Which?"},))
+    with pytest.raises(DataError, match="gpqa/0: its prompt does not show its options"):
+        requests_in_any_order(1)(problem, 1)
+
+
+# --- what fails an evaluation ----------------------------------------------------------------------------
+
+
+def benchmark(limit: float | None, samples: int = 4) -> Benchmark:
+    return Benchmark("q", (), samples, SamplingConfig(), 8, (1,), limit)
+
+
+def test_too_many_unreadable_answers_fail_it_naming_benchmark_rate_and_policy() -> None:
+    rows = {"q": grid([["right"] * 9 + ["no_answer"]])}
+    check_readable("before", rows, [benchmark(0.1)], Path("kept"))
+    check_readable("before", rows, [benchmark(None)], Path("kept"))
+    with pytest.raises(DataError, match=r"policy before training: q: 10.00% of 10 responses.*kept in kept"):
+        check_readable("before", rows, [benchmark(0.05)], Path("kept"))
+
+
+def test_a_model_that_returns_nothing_fails_it_even_without_a_limit() -> None:
+    rows = {"q": [row(0, k, "no_answer", response=" \n") for k in range(4)]}
+    with pytest.raises(DataError, match="q: all 4 responses are empty"):
+        check_readable("after", rows, [benchmark(None)], Path("kept"))
+
+
+def test_the_evaluator_knows_the_stored_responses_figures_to_the_digit() -> None:
+    self_check(["aime", "gpqa", "math"])
+
+
+@pytest.mark.parametrize("status", ["right", "wrong", "no_answer"])
+def test_a_grader_that_always_says_the_same_does_not_pass_the_self_check(
+    monkeypatch: pytest.MonkeyPatch, status: Any
+) -> None:
+    monkeypatch.setattr(self_checking, "grade_batch", lambda items, _: [Grade(status, "1") for _ in items])
+    with pytest.raises(GraderError, match="self-check of the evaluator"):
+        self_check(["aime"])
+
+
+def test_a_wrong_figure_does_not_pass_the_self_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(self_checking.FIGURES["aime"], "average_at_k", 0.3333)
+    with pytest.raises(GraderError, match="average_at_k of the stored aime responses is 0.3333333333333333"):
+        self_check(["aime"])
+
+
+# --- promotion -------------------------------------------------------------------------------------------
+
+
+def outcome(average: float, low: float) -> dict[str, Any]:
+    return {
+        "after": {"q": {"average_at_k": average}},
+        "difference": {"q": {"low": low, "high": 0.5}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("gate", "average", "low", "reasons"),
+    [
+        ({}, 0.5, 0.01, []),
+        ({}, 0.5, 0.0, ["interval of the difference"]),
+        ({"min_average": 0.6}, 0.5, -0.1, ["below the minimum 0.6", "interval of the difference"]),
+        ({"require_improvement": False}, 0.5, -0.1, []),
+        ({"min_average": 0.6, "benchmarks": []}, 0.5, -0.1, ["below the minimum", "interval"]),
+    ],
+)
+def test_promotion_asks_for_a_minimum_and_an_interval_above_zero(
+    gate: dict[str, Any], average: float, low: float, reasons: list[str]
+) -> None:
+    verdict = promotion(PromotionConfig.model_validate(gate), outcome(average, low))
+    assert verdict["passed"] == (not reasons)
+    assert len(verdict["reasons"]) == len(reasons)
+    assert all(part in reason for part, reason in zip(reasons, verdict["reasons"], strict=True))
+
+
+def test_both_policies_are_measured_on_the_same_questions() -> None:
+    before = {"q": grid([["right", "wrong"], ["wrong", "wrong"], ["wrong", "right"]])}
+    after = {"q": grid([["right", "right"], ["right", "wrong"], ["right", "right"]])}
+    metrics = measure({"before": before, "after": after}, [benchmark(None, samples=2)], seed=1)
+    assert metrics["difference"]["q"]["difference"] == pytest.approx(0.5)
+    assert set(metrics) == {"before", "after", "difference", "settings"}
+
+
+# --- the stage, for real ---------------------------------------------------------------------------------
+
+
+def configure(workspace: Workspace, sources: Sequence[Mapping[str, Any]], **evaluate: Any) -> None:
+    workspace.configure([TRAINING, *sources], max_prompt_tokens=160, max_response_tokens=24)
+    path = workspace.path / "params.yaml"
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    values["evaluate"] = {"pass_at": [1], "problems_per_shard": 4, **evaluate}
+    path.write_text(yaml.safe_dump(values), encoding="utf-8")
+
+
+def lay_policies(workspace: Workspace) -> None:
+    for name in ("sft", "policy"):
+        save_tiny_policy(workspace.path / "models" / name)
+
+
+def read(workspace: Workspace, path: str) -> Any:
+    return json.loads((workspace.path / path).read_text(encoding="utf-8"))
+
+
+GPQA_ROWS = [
+    {
+        "Record ID": f"rec{i}",
+        "Question": f"Which of the four quantities is the one that experiment {i} measures first?",
+        "Correct Answer": f"momentum of body {i}",
+        "Incorrect Answer 1": f"charge of body {i}",
+        "Incorrect Answer 2": f"mass of body {i}",
+        "Incorrect Answer 3": f"spin of body {i}",
+    }
+    for i in range(12)
+]
+
+
+def reply(body: dict[str, Any]) -> tuple[int, Any]:
+    """The policy after training knows the physics, the one before says A."""
+    letter = re.search(r"\(([A-D])\) momentum", body["messages"][-1]["content"])
+    assert letter is not None
+    return completion(rf"So \boxed{{{letter[1] if body['model'] == 'after' else 'A'}}}.")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    server = Server()
+    server.script = [reply]
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
+    monkeypatch.setenv("VCPPO_EVALUATION_ENGINE", "openai")
+    monkeypatch.setenv("VCPPO_OPENAI_BASE_URL", server.url)
+    yield server
+    server.close()
+
+
+@pytest.mark.slow
+def test_gpqa_on_a_server_from_prepared_rows_to_promotion(workspace: Workspace, server: Server) -> None:
+    source = workspace.file_source("gpqa", GPQA_ROWS, dataset="gpqa", grader="gpqa", use="eval")
+    configure(workspace, [source], samples_per_problem=4)
+    assert workspace.run("prepare").returncode == 0
+    lay_policies(workspace)
+    done = workspace.run("evaluate")
+    assert done.returncode == 0, done.stderr
+    metrics = read(workspace, "metrics/evaluate.json")
+    assert metrics["after"]["gpqa"]["average_at_k"] == 1.0
+    assert 0.05 < metrics["before"]["gpqa"]["average_at_k"] < 0.5
+    assert metrics["promotion"] == {"passed": True, "reasons": []}
+    rows = pq.read_table(workspace.path / "data/evaluation/after.parquet").to_pylist()
+    assert len(rows) == 12 * 4 and len({tuple(r["permutation"]) for r in rows}) > 8
+    assert {(r["engine"], r["engine_version"], r["dtype"]) for r in rows} == {("openai", "served fp_1", None)}
+    assert all(r["answer"] == r["gold"] for r in rows)
+    # the declared prompt of the benchmark, not the one of training
+    assert "the letter of the right option in \\boxed{}" in server.seen[0]["messages"][-1]["content"]
+    written = "".join(path.read_text() for path in workspace.path.glob("records/*.json"))
+    assert "sk-of-a-test" not in written + done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_keeps_the_finished_shards_and_another_attempt_draws_the_rest(
+    workspace: Workspace, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = workspace.file_source("gpqa", GPQA_ROWS, dataset="gpqa", grader="gpqa", use="eval")
+    configure(workspace, [source], samples_per_problem=1)
+    assert workspace.run("prepare").returncode == 0
+    lay_policies(workspace)
+    monkeypatch.setenv("VCPPO_OPENAI_CONCURRENCY", "1")
+    # the first of three shards has four samples; then the server refuses for good
+    server.script = [*[reply] * 5, (401, {"error": "key revoked"})]
+    failed = workspace.run("evaluate")
+    said = failed.stdout + failed.stderr
+    assert failed.returncode == 2 and "key revoked" in said and "Traceback" not in said
+    assert len(list(workspace.path.glob("work/evaluate/*/shards/openai/before/gpqa/*.parquet"))) == 1
+    server.seen.clear()
+    server.script = [reply]
+    done = workspace.run("evaluate")
+    assert done.returncode == 0, done.stderr
+    assert len(server.seen) == 8 + 12, "the finished shard must not be asked for again"
+
+
+@pytest.mark.slow
+def test_an_untrained_policy_in_process_fails_on_unreadable_answers_and_keeps_its_samples(
+    workspace: Workspace,
+) -> None:
+    sums = {"kind": "running_sum", "name": "more", "use": "eval", "num_problems": 6, "num_digits": 4}
+    configure(workspace, [sums], samples_per_problem=2)
+    assert workspace.run("prepare").returncode == 0
+    lay_policies(workspace)
+    # so that responses end by themselves
+    for name in ("sft", "policy"):
+        _end_soon(workspace.path / "models" / name)
+    failed = workspace.run("evaluate")
+    said = failed.stdout + failed.stderr
+    assert failed.returncode == 3, said
+    assert "Traceback" not in said and "before training: more: " in said
+    (kept,) = workspace.path.glob("work/evaluate/*/out/data/evaluation/before.parquet")
+    assert pq.read_table(kept).num_rows == 12
+    assert not (workspace.path / "metrics/evaluate.json").exists()
+    configure(workspace, [sums], samples_per_problem=2, max_parser_failure_rate=None)
+    done = workspace.run("evaluate")
+    assert done.returncode == 0, done.stderr
+    metrics = read(workspace, "metrics/evaluate.json")
+    assert metrics["after"]["more"]["parser_failure_rate"] > 0.02
+    assert metrics["difference"]["more"]["difference"] == 0.0, "the same policy twice, the same noise"
+    assert not metrics["promotion"]["passed"]
+    columns = pq.read_schema(workspace.path / "data/evaluation/after.parquet").names
+    assert {"engine", "engine_version", "dtype", "batch_size", "seed", "temperature", "top_p"} <= set(columns)
+
+
+def _end_soon(folder: Path) -> None:
+    """Make every token likely to be the last: the first letters of the alphabet end a response too."""
+    path = folder / "generation_config.json"
+    path.write_text(json.dumps({"eos_token_id": list(range(20, 60))}), encoding="utf-8")
