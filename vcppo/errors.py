@@ -52,6 +52,48 @@ class DivergenceError(VcppoError, RuntimeError):
     exit_code = 7
 
 
+class NonFiniteError(DivergenceError):
+    """A loss, gradient norm or value is nan or infinite."""
+
+    exit_code = 20
+
+
+class ExplainedVarianceError(DivergenceError):
+    """The critic explains less than nothing, step after step."""
+
+    exit_code = 21
+
+
+class ValueBiasError(DivergenceError):
+    """The critic is far too low or too high, step after step."""
+
+    exit_code = 22
+
+
+class LengthCollapseError(DivergenceError):
+    """Responses became much shorter and no better."""
+
+    exit_code = 23
+
+
+class KlRunawayError(DivergenceError):
+    """The policy moves too far within a step, or is too far from the SFT policy."""
+
+    exit_code = 24
+
+
+class EntropyRunawayError(DivergenceError):
+    """The policy becomes random."""
+
+    exit_code = 25
+
+
+class DeadGraderError(DivergenceError):
+    """Every response gets the same score: there is nothing to learn from."""
+
+    exit_code = 26
+
+
 class InfrastructureError(VcppoError, RuntimeError):
     """A process, node or service died under us. Retried with back-off."""
 

@@ -157,8 +157,8 @@ def test_unknown_key_is_named_with_its_neighbours_and_the_likely_meaning(
     complaint: Callable[[str, Any], list[str]],
 ) -> None:
     assert complaint("train.gae.lambda_actor", 0.9) == [
-        "train.gae.lambda_actor: unknown key, allowed here are gamma, lam_actor, lam_critic, "
-        "length_adaptive_alpha, whiten; did you mean 'lam_actor'?"
+        "train.gae.lambda_actor: unknown key, allowed here are fallback, gamma, lam_actor, "
+        "lam_critic, length_adaptive_alpha, whiten; did you mean 'lam_actor'?"
     ]
 
 

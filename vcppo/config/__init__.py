@@ -1,10 +1,11 @@
 """The one typed configuration: frozen models that reject unknown keys.
 
 Modules:
-- `base`     the frozen base model and the shared number types
+- `base`     the frozen base model, the number types and small sections that several stages share
 - `sources`  where problems come from (synthetic generator, local file, Hugging Face dataset)
 - `model`    which policy is trained (tiny from scratch, a checkpoint folder, a GGUF file of a package)
 - `stages`   one section per pipeline stage
+- `train`    the section of stage train: algorithm, actor, critic, guards
 - `runtime`  where it runs (devices, nodes, addresses): environment variables, no part of a result's identity
 - `load`     reading params.yaml and profiles/NAME.yaml, and writing a configuration out
 - `messages` validation errors as one line per wrong key

@@ -1,8 +1,11 @@
-"""One section per pipeline stage, and the whole: `Config`. The papers' values are in profiles/."""
+"""One section per pipeline stage, and the whole: `Config`. Stage train has a module of its own, `train`.
+
+The papers' values are in profiles/.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,6 +21,9 @@ from vcppo.config.base import (
 from vcppo.config.evaluate import EvaluateConfig
 from vcppo.config.model import ModelConfig
 from vcppo.config.sources import Source
+from vcppo.config.train import GaeConfig as GaeConfig
+from vcppo.config.train import RewardConfig as RewardConfig
+from vcppo.config.train import TrainConfig
 
 
 class DataConfig(Section):
@@ -123,90 +129,6 @@ class PretrainCriticConfig(Section):
     held_out_fraction: UnitInterval = 0.1
     """Share of the prompts (not responses) kept for measuring."""
     gate: CriticGate = CriticGate()
-
-
-class GaeConfig(Section):
-    """Generalised advantage estimation with one lambda for each side (VC-PPO section 3.2)."""
-
-    gamma: UnitInterval = 1.0
-    lam_actor: UnitInterval | Literal["length_adaptive"] = 0.95
-    """Policy advantages; `length_adaptive` is VAPO's 1 - 1/(alpha l)."""
-    lam_critic: UnitInterval = 1.0
-    """Value targets; 1 gives Monte-Carlo returns."""
-    length_adaptive_alpha: PositiveFloat = 0.05
-    whiten: bool = True
-
-
-class RewardConfig(Section):
-    """Score of a graded response, given at its last token."""
-
-    right: float = 1.0
-    wrong: float = -1.0
-
-
-class ActorConfig(Section):
-    optimizer: OptimizerConfig
-    mini_batch_size: PositiveInt
-    """Responses per policy update."""
-    epochs: PositiveInt = 1
-    clip_ratio_low: UnitInterval = 0.2
-    clip_ratio_high: PositiveFloat = 0.2
-    loss_aggregation: Literal["token", "sequence"] = "token"
-    entropy_coefficient: float = Field(default=0.0, ge=0.0)
-    kl_coefficient: float = Field(default=0.0, ge=0.0)
-    """Weight of the KL to the SFT policy in the loss; 0 loads no reference model."""
-    language_model_loss_coefficient: float = Field(default=0.0, ge=0.0)
-    """VAPO: weight of the imitation loss on correct samples."""
-
-
-class CriticConfig(Section):
-    optimizer: OptimizerConfig
-    mini_batch_size: PositiveInt
-    epochs: PositiveInt = 1
-    """Passes over each batch: K critic updates per actor update."""
-    value_clip: PositiveFloat | None = None
-    """None: the plain 0.5 (V - R)^2 of VC-PPO's algorithm 1."""
-    warmup_steps: NonNegativeInt = 0
-    """Steps in which only the critic is updated."""
-
-
-class TrainConfig(Section):
-    """VC-PPO training on verl."""
-
-    algorithm: Literal["vc_ppo", "ppo", "vapo", "grpo"] = "vc_ppo"
-    critic_start: Literal["value_pretrained", "sft", "reward_model"] = "value_pretrained"
-    num_steps: PositiveInt
-    prompts_per_step: PositiveInt
-    samples_per_prompt: PositiveInt = 1
-    sampling: SamplingConfig = SamplingConfig()
-    gae: GaeConfig = GaeConfig()
-    reward: RewardConfig = RewardConfig()
-    actor: ActorConfig
-    critic: CriticConfig
-    save_every_steps: PositiveInt = 5
-    keep_checkpoints: PositiveInt = 2
-    verl: dict[str, Any] = Field(default_factory=dict)
-    """Further verl keys (dotted, as on verl's command line); keys that we own are refused."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> TrainConfig:
-        if self.algorithm == "ppo" and self.gae.lam_actor != self.gae.lam_critic:
-            raise ValueError(
-                f"algorithm 'ppo' has one lambda, got gae.lam_actor={self.gae.lam_actor} and "
-                f"gae.lam_critic={self.gae.lam_critic}: make them equal, or use 'vc_ppo'"
-            )
-        if self.reward.right <= self.reward.wrong:
-            raise ValueError(
-                f"reward.right ({self.reward.right}) must exceed reward.wrong ({self.reward.wrong})"
-            )
-        batch = self.prompts_per_step * self.samples_per_prompt
-        for side, mini in (("actor", self.actor.mini_batch_size), ("critic", self.critic.mini_batch_size)):
-            if batch % mini:
-                raise ValueError(
-                    f"{side}.mini_batch_size ({mini}) must divide "
-                    f"prompts_per_step x samples_per_prompt ({batch})"
-                )
-        return self
 
 
 class Config(Section):
