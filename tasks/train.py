@@ -26,8 +26,15 @@ PLOTTED = {
     "explained_variance": "critic/explained_variance",
     "value_loss": "critic/vf_loss",
     "policy_loss": "actor/pg_loss",
+    "value_right": "critic/value_mean_right",
+    "value_wrong": "critic/value_mean_wrong",
+    "lam_actor": "gae/lam_actor",
     "clip_fraction": "actor/pg_clipfrac",
     "approximate_kl": "actor/ppo_kl",
+    "kl_to_sft": "actor/kl_to_sft",
+    "language_model_loss": "actor/lm_loss",
+    "stopping_hazard": "stopping/hazard",
+    "stopping_advantage": "stopping/advantage",
     "entropy": "actor/entropy_loss",
     "tokens_per_second": "perf/throughput",
     "seconds": "timing_s/step",
@@ -36,7 +43,11 @@ PLOTTED = {
 
 
 def run(context: StageContext) -> Mapping[str, Any]:
-    """Train `num_steps` steps, resuming from the newest complete checkpoint of this fingerprint."""
+    """Train `num_steps` steps, resuming from the newest complete checkpoint of this fingerprint.
+
+    Nothing is published when a guard stops the run: its DivergenceError passes through, and the evidence,
+    the metrics and the last good checkpoint stay in the work directory.
+    """
     from training.ppo.launch import train
     from training.ppo.verl_config import RunPaths
 
@@ -53,9 +64,22 @@ def run(context: StageContext) -> Mapping[str, Any]:
     publish(result.checkpoint / "actor" / "huggingface", context.out("models/policy"), link=True)
     publish(paths.rollouts, context.out("data/training_rollouts"), link=True)
     publish(paths.metrics, context.out("data/training_rollouts") / "metrics.jsonl", link=True)
+    publish_wandb_segments(paths.work, context.out("data/training_rollouts"))
     write_text_atomic(context.out("plots/train.csv"), plot_table(metrics))
     write_json_atomic(context.out("metrics/train.json"), summary)
     return summary
+
+
+def publish_wandb_segments(work: Path, rollouts: Path) -> None:
+    """The record file of each attempt's offline W&B run into `rollouts`/wandb, each in a folder of its own.
+
+    `wandb sync FOLDER` uploads one; all have the run's id, so they become one run. Logs and links that W&B
+    leaves beside them stay behind.
+    """
+    for segment in sorted(work.glob("wandb/offline-run-*/run-*.wandb")):
+        target = rollouts / "wandb" / segment.parent.name / segment.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        publish(segment, target, link=True)
 
 
 def critic_folder(config: Config) -> Path | None:

@@ -10,7 +10,12 @@
 - `launch`          start Ray, run the runner, turn its failures into ours; imports neither torch nor verl
 - `runner`          the TaskRunner actor: starts everything that imports slowly side by side
 - `trainer`         the verl trainer plugin: decoupled GAE, reproducible order, records before checkpoints
-- `diagnostics` what is measured of each batch: value bias, explained variance, by position, by correctness
+- `targets`         advantages, returns and loss weights of a batch: tensors in, tensors out
+- `diagnostics`     what is measured of each batch: value bias, explained variance, values by position
+- `stopping`        early stopping where responses are written in steps of equal length
+- `guards`, `guard_rules`       end a run that has gone wrong before it is saved, with the evidence
+- `lambda_fallback` lam_actor towards 1 while the critic explains nothing
+- `policy_loss`     the clipped loss plus VAPO's language-model loss on correct samples
 - `agent_loop`      whole-batch generation and scoring into the TransferQueue
 - `rollout_server`, `replica`   the built-in rollout engine and verl's handle on it
 - `replay_buffer`   batch order by key instead of by arrival

@@ -55,8 +55,8 @@ def check_fingerprint(directory: Path, fingerprint: str) -> None:
     found = verify(directory).get("fingerprint")
     if found != fingerprint:
         raise CheckpointError(
-            f"{directory}: belongs to the run {found}, this one is {fingerprint}: its configuration, data or code "
-            "differs. Remove the directory to start anew"
+            f"{directory}: belongs to the run {found}, this one is {fingerprint}: its configuration, data or "
+            "code differs. Remove the directory to start anew"
         )
 
 
@@ -90,3 +90,19 @@ def sweep(root: Path, keep: int, pinned: frozenset[int] = frozenset()) -> list[i
     for step in removed:
         remove(root / f"global_step_{step}")
     return removed
+
+
+def last_before(root: Path, step: int) -> int | None:
+    """The newest complete checkpoint of an earlier step than `step`, or None."""
+    earlier = [s for s, d in step_directories(root).items() if s < step and (d / MANIFEST).is_file()]
+    return earlier[-1] if earlier else None
+
+
+def set_aside(root: Path, since: int) -> list[int]:
+    """Rename the checkpoints of `since` and later to `diverged_step_N`: they are kept, but never resumed."""
+    suspects = [step for step in step_directories(root) if step >= since]
+    for step in suspects:
+        target = root / f"diverged_step_{step}"
+        remove(target)
+        (root / f"global_step_{step}").rename(target)
+    return suspects

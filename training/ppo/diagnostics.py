@@ -2,8 +2,8 @@
 it?
 
 The value bias and its place (early or late tokens) are what VC-PPO is about (arXiv 2503.01491, section 3.1);
-explained
-variance alone stays near zero on tasks whose outcome is hard to foresee.
+explained variance alone stays near zero on tasks whose outcome is hard to foresee. verl adds losses, gradient
+norms, clip fractions, the KL within a step, entropy, throughput and the seconds of each phase.
 """
 
 from __future__ import annotations
@@ -34,6 +34,26 @@ def value_metrics(
             if bin_.mean is not None:
                 metrics[f"position/{name}_{index}"] = bin_.mean
     return metrics
+
+
+def value_by_correctness(values: torch.Tensor, right: torch.Tensor, mask: torch.Tensor) -> dict[str, float]:
+    """Mean value of right and of wrong responses: a good critic tells them apart. `[B, T]`, right `[B]`."""
+    metrics = {}
+    for name, rows in (("right", right), ("wrong", ~right)):
+        if bool(mask[rows].any()):
+            metrics[f"critic/value_mean_{name}"] = _masked_mean(values[rows], mask[rows])
+    return metrics
+
+
+def kl_to_sft(log_probs: torch.Tensor, ref_log_probs: torch.Tensor, mask: torch.Tensor) -> float:
+    """KL of the sampling policy to the SFT policy in nats a token, from its samples; all `[B, T]`.
+
+    The low-variance estimator r - 1 - log r with r = p_sft / p (k3, http://joschu.net/blog/kl-approx.html).
+    Measured only where a reference model is loaded (train.actor.kl_coefficient or measure_kl_to_sft): the
+    probabilities of the SFT policy cannot be had without it.
+    """
+    log_ratio = (ref_log_probs - log_probs)[mask.bool()].double().clamp(-20.0, 20.0)
+    return float((log_ratio.exp() - 1.0 - log_ratio).mean())
 
 
 def response_metrics(lengths: torch.Tensor, infos: Sequence[Mapping[str, Any]]) -> dict[str, float]:

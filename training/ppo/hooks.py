@@ -99,6 +99,12 @@ HOOKS: tuple[Hook, ...] = (
         "one fused cross-entropy instead of a Python loop over tokens",
     ),
     Hook(
+        "verl.workers.engine.fsdp.transformer_impl",
+        "CPUOffloadPolicy",
+        ("pin_memory",),
+        "the reference model on a CPU: no pinned memory",
+    ),
+    Hook(
         "verl.utils.model",
         "load_valuehead_model",
         ("local_path", "torch_dtype", "model_config", "trust_remote_code"),

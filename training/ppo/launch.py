@@ -37,6 +37,8 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
         ConfigurationError: sizes or extra verl keys do not fit.
         CheckpointError: the newest checkpoint belongs to another configuration.
         InfrastructureError: a process or node died; run again to resume.
+        DivergenceError: a guard stopped the run (each guard has its own subclass); guard.json in the work
+            directory holds the evidence.
         VcppoError: the trainer failed otherwise, or ended before its last step.
     """
     newest = checkpoints.newest_complete(paths.checkpoints)
@@ -49,6 +51,7 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
     )
     if resumed_step < config.train.num_steps:
         truncate_metrics(paths.metrics, resumed_step)
+        paths.guard.unlink(missing_ok=True)  # of an earlier attempt
         settings = verl_settings(
             config, runtime, paths, resume_from=newest[1] if newest else None, fingerprint=fingerprint
         )

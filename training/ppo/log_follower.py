@@ -7,13 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-SHOWN_PREFIXES = ("START", "STEP", "STOP")
+SHOWN_PREFIXES = ("START", "STEP", "GUARD")
 POLL_SECONDS = 0.5
 TAIL_LINES = 30
 
 
 class LogFollower:
-    """A context in which new lines of `path` that begin with START, STEP or STOP are printed."""
+    """A context in which new lines of `path` that begin with START, STEP or GUARD are printed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -51,6 +51,7 @@ class Runner:
             self._base = base
             base.run(self, config)
         finally:
+            self._close_loggers()
             lock.close()
         return int(self.trainer.global_steps) - 1
 
@@ -58,6 +59,12 @@ class Runner:
         """Called by verl's `run` once the workers stand."""
         self._base.init_agent_loop_manager(self)
         self._lap("ready to train")
+
+    def _close_loggers(self) -> None:
+        """Ray ends this process without its exit handlers: W&B writes its last records only when told to."""
+        logger = getattr(self.trainer, "logger", None)
+        if logger is not None:
+            logger.finish()
 
     def _fence(self, directory: Path) -> Any:
         """Wait until no other runner writes here: after a SIGKILL of the driver, the old trainer lives on

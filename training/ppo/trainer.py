@@ -5,6 +5,8 @@ What differs from verl's trainer:
 - names and order of samples are functions of (step, position): no uuid, no arrival order reaches a batch
 - rollouts and metrics of a step are on disk before its checkpoint, so the record is never behind the weights
 - workers fetch only the columns that a phase reads
+- guards see each step before its checkpoint is written, and can end the run (guards.py)
+- lam_actor can move towards 1 (lambda_fallback.py); a language-model loss on correct samples (policy_loss.py)
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import ray
+import torch
 import transfer_queue as tq
+from omegaconf import OmegaConf
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.padding_utils import upsample_batch_to_divisible_size
@@ -27,11 +31,15 @@ from verl.utils.device import get_device_name
 from verl.workers.utils.padding import response_to_nested
 
 import training.ppo.replica  # noqa: F401  registers the rollout engine `torch`
-from training.algorithms import decoupled_gae, length_adaptive_lambda, whiten
 from training.ppo import checkpoints
-from training.ppo.diagnostics import response_metrics, value_metrics
-from training.ppo.metrics_log import append_metrics
+from training.ppo.diagnostics import response_metrics
+from training.ppo.guards import Guards, Trip, write_failure
+from training.ppo.lambda_fallback import LambdaFallback
+from training.ppo.metrics_log import append_metrics, read_metrics
+from training.ppo.policy_loss import WEIGHT_COLUMN
 from training.ppo.replay_buffer import key_order
+from training.ppo.targets import TargetSettings, make_targets
+from vcppo.config.train import GaeConfig, GuardsConfig, RewardConfig, StoppingConfig
 
 MODE = "vcppo"
 SEQUENCE_FIELDS = ["input_ids", "position_ids", "prompts", "responses", "response_mask", "loss_mask"]
@@ -104,36 +112,44 @@ class VcppoTrainer(PPOTrainerSync):
     # ---- the algorithm
     # -----------------------------------------------------------------------------------------
 
+    def on_train_begin(self) -> None:
+        super().on_train_begin()
+        own = self.config.vcppo
+        gae = GaeConfig.model_validate(OmegaConf.to_container(own.gae))
+        stopping = answer = None
+        if own.stopping is not None:
+            stopping = StoppingConfig(**own.stopping)
+            answer = self.tokenizer.encode(stopping.answer_token, add_special_tokens=False)[0]
+        self.settings = TargetSettings(gae, own.language_model_loss, stopping, answer)
+        self.guards = Guards(GuardsConfig(**own.guards), RewardConfig(**own.reward))
+        self.fallback = LambdaFallback(gae.fallback)
+        # a resumed run continues the rows of steps that were seen before (launch cut the file to this step)
+        earlier = read_metrics(Path(own.metrics_path))
+        self.guards.replay(earlier)
+        self.fallback.replay(earlier)
+
     def _compute_advantage(self, batch: KVBatchMeta, metrics: dict) -> KVBatchMeta:
-        """Decoupled GAE; for GRPO, which has no critic, verl's own."""
+        """Decoupled GAE; for GRPO, which has no critic, verl's own. Whatever else is measured or weighted by
+        the sampled tokens is made here too, so that the batch's columns are fetched once."""
         if not self.use_critic:
-            return super()._compute_advantage(batch, metrics)
-        gae = self.config.vcppo.gae
-        data = tq.kv_batch_get(
-            keys=batch.keys,
-            partition_id=batch.partition_id,
-            select_fields=["response_mask", "rm_scores", "values"],
-        )
-        nested_mask = data["response_mask"]
-        padded = data.to_padded_tensor()
-        mask, values = padded["response_mask"], padded["values"].float()
-        lam_actor: Any = gae.lam_actor
-        if lam_actor == "length_adaptive":
-            lam_actor = length_adaptive_lambda(mask.sum(-1), gae.length_adaptive_alpha)
-        advantages, returns = decoupled_gae(
-            padded["rm_scores"], values, mask, gamma=gae.gamma, lam_actor=lam_actor, lam_critic=gae.lam_critic
-        )
-        metrics.update(value_metrics(values, returns, advantages, mask))
-        if gae.whiten:
-            advantages = whiten(advantages, mask)
-        columns = {
-            "advantages": response_to_nested(advantages, nested_mask),
-            "returns": response_to_nested(returns, nested_mask),
-        }
+            batch = super()._compute_advantage(batch, metrics)
+        names = ["response_mask", "responses", "extra_fields"]
+        names += ["rm_scores", "values"] if self.use_critic else []
+        names += ["old_log_probs", "ref_log_prob"] if self.use_reference_policy else []
+        data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=names)
+        infos = [dict(extra)["reward_extra_info"] for extra in list(data["extra_fields"])]
+        metrics.update(response_metrics(data["responses"].offsets().diff(), infos))
+        right = torch.tensor([info["status"] == "right" for info in infos])
+        padded = data.exclude("extra_fields").to_padded_tensor()
+        columns, measured = make_targets(dict(padded.items()), right, self.settings, self.fallback)
+        metrics.update(measured)
+        if not columns:
+            return batch
+        nested = {name: response_to_nested(column, data["response_mask"]) for name, column in columns.items()}
         return tq.kv_batch_put(
             keys=batch.keys,
             partition_id=batch.partition_id,
-            fields=TensorDict(columns, batch_size=len(batch)),
+            fields=TensorDict(nested, batch_size=len(batch)),
         )
 
     # ---- cost: workers fetch only what they read; the synchronous rollout is timed as "gen"
@@ -157,7 +173,8 @@ class VcppoTrainer(PPOTrainerSync):
 
     def _update_actor(self, batch: KVBatchMeta, metrics: dict) -> KVBatchMeta:
         reference = ["ref_log_prob"] if self.use_reference_policy else []
-        batch.fields = [*SEQUENCE_FIELDS, "old_log_probs", "advantages", *reference]
+        weights = [WEIGHT_COLUMN] if self.config.vcppo.language_model_loss > 0 else []
+        batch.fields = [*SEQUENCE_FIELDS, "old_log_probs", "advantages", *reference, *weights]
         return super()._update_actor(batch, metrics)
 
     # ---- records before checkpoints
@@ -165,20 +182,29 @@ class VcppoTrainer(PPOTrainerSync):
 
     def step(self, metrics: dict, timing_raw: dict) -> KVBatchMeta:
         batch = super().step(metrics, timing_raw)
-        metrics.update(self._response_metrics(batch))
         self._log_rollout_data(batch, timing_raw, self.config.trainer.rollout_data_dir)
         epoch = (self.global_steps - 1) // max(self.steps_per_epoch, 1)
         self._compute_metrics(batch, metrics, timing_raw, self.global_steps, epoch)
+        self.fallback.observe(metrics.get("critic/explained_variance"))
+        trips = self.guards.observe(self.global_steps, metrics)
+        metrics.update({f"guard/{trip.guard}": 1.0 for trip in trips})
         append_metrics(Path(self.config.vcppo.metrics_path), self.global_steps, metrics)
         self._announce(metrics)
+        for trip in trips:
+            print(f"GUARD {trip.message()}", flush=True)
+        if trips and trips[0].stops:
+            self._stop(trips[0], metrics)
         return batch
 
-    def _response_metrics(self, batch: KVBatchMeta) -> dict[str, float]:
-        data = tq.kv_batch_get(
-            keys=batch.keys, partition_id=batch.partition_id, select_fields=["responses", "extra_fields"]
-        )
-        infos = [dict(extra)["reward_extra_info"] for extra in list(data["extra_fields"])]
-        return response_metrics(data["responses"].offsets().diff(), infos)
+    def _stop(self, trip: Trip, metrics: dict) -> None:
+        """End the run before this step is saved; the last good checkpoint becomes the newest."""
+        root = Path(self.config.trainer.default_local_dir)
+        aside = checkpoints.set_aside(root, trip.since)
+        last_good = checkpoints.last_before(root, trip.since)
+        write_failure(Path(self.config.vcppo.guard_path), trip, last_good, aside)
+        self.logger.log(data=metrics, step=self.global_steps)
+        kept = f"the last good checkpoint is of step {last_good}" if last_good else "no checkpoint was good"
+        raise trip.error(f"{trip.message()}. Evidence: {self.config.vcppo.guard_path}; {kept}")
 
     def _compute_metrics(
         self, batch: KVBatchMeta, metrics: dict, timing_raw: dict, global_steps: int, epoch: int
@@ -209,7 +235,11 @@ class VcppoTrainer(PPOTrainerSync):
         directory = root / f"global_step_{self.global_steps}"
         checkpoints.commit(directory, self.global_steps, facts)
         checkpoints.verify(directory)
-        checkpoints.sweep(root, keep=self.config.vcppo.keep_checkpoints)
+        # while a guard counts bad steps, the checkpoint from before them must survive
+        since = self.guards.suspect_since()
+        good = checkpoints.last_before(root, since) if since is not None else None
+        pinned = frozenset() if good is None else frozenset({good})
+        checkpoints.sweep(root, self.config.vcppo.keep_checkpoints, pinned)
 
     def _announce(self, metrics: dict) -> None:
         parts = [

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vcppo.config import Config, Runtime
+from vcppo.config.train import ActorConfig
 from vcppo.errors import ConfigurationError
 
 NO_VALUE_CLIP = 1e9
@@ -36,6 +37,11 @@ class RunPaths:
     @property
     def log(self) -> Path:
         return self.work / "trainer.log"
+
+    @property
+    def guard(self) -> Path:
+        """Failure record of the guard that stopped the last attempt, if one did."""
+        return self.work / "guard.json"
 
     @property
     def metrics(self) -> Path:
@@ -114,7 +120,9 @@ def _trainer(config: Config, runtime: Runtime, paths: RunPaths, resume_from: Pat
         "trainer.max_actor_ckpt_to_keep": None,
         "trainer.max_critic_ckpt_to_keep": None,
         # verl counts the first step of the actor, we the steps without it
-        "trainer.critic_warmup": config.train.critic.warmup_steps + 1,
+        "trainer.critic_warmup": 0
+        if config.train.algorithm == "grpo"
+        else config.train.critic.warmup_steps + 1,
         "trainer.resume_mode": "resume_path" if resume_from else "disable",
         "trainer.resume_from_path": str(resume_from) if resume_from else None,
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": runtime.num_nodes,
@@ -199,10 +207,38 @@ def _actor(config: Config, runtime: Runtime, paths: RunPaths) -> dict[str, Any]:
         else "seq-mean-token-mean",
         f"{prefix}.entropy_coeff": actor.entropy_coefficient,
         f"{prefix}.calculate_entropy": True,
-        f"{prefix}.use_kl_loss": actor.kl_coefficient > 0,
+        # verl loads the reference model for its KL loss only; with weight 0 that only measures
+        f"{prefix}.use_kl_loss": actor.kl_coefficient > 0 or actor.measure_kl_to_sft,
         f"{prefix}.kl_loss_coef": actor.kl_coefficient,
         f"{prefix}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
         **_optimizer(f"{prefix}.optim", actor.optimizer),
+        **_language_model_loss(actor),
+        **_reference(config, runtime),
+    }
+
+
+def _language_model_loss(actor: ActorConfig) -> dict[str, Any]:
+    """The policy loss of training.ppo.policy_loss, which worker processes import as they load the model."""
+    if actor.language_model_loss_coefficient == 0:
+        return {}
+    return {
+        "actor_rollout_ref.actor.policy_loss.loss_mode": "clip_and_language_model",
+        "actor_rollout_ref.model.external_lib": "training.ppo.policy_loss",
+    }
+
+
+def _reference(config: Config, runtime: Runtime) -> dict[str, Any]:
+    """The frozen SFT policy beside the actor; verl loads it only when the actor's KL loss is on."""
+    prefix = "actor_rollout_ref.ref"
+    return {
+        f"{prefix}.strategy": "fsdp2",
+        f"{prefix}.fsdp_config.strategy": "fsdp2",
+        f"{prefix}.fsdp_config.use_torch_compile": False,
+        f"{prefix}.fsdp_config.full_determinism": runtime.device == "cpu",
+        f"{prefix}.fsdp_config.seed": config.seed,
+        f"{prefix}.fsdp_config.mixed_precision": _precision(runtime),
+        f"{prefix}.log_prob_micro_batch_size_per_gpu": _micro(config.train.actor.mini_batch_size, runtime),
+        f"{prefix}.log_prob_use_dynamic_bsz": False,
     }
 
 
@@ -268,7 +304,11 @@ def _own(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) ->
     return {
         "vcppo.gae": config.train.gae.model_dump(),
         "vcppo.reward": config.train.reward.model_dump(),
+        "vcppo.guards": config.train.guards.model_dump(),
+        "vcppo.stopping": config.train.stopping.model_dump() if config.train.stopping else None,
+        "vcppo.language_model_loss": config.train.actor.language_model_loss_coefficient,
         "vcppo.metrics_path": str(paths.metrics),
+        "vcppo.guard_path": str(paths.guard),
         "vcppo.keep_checkpoints": config.train.keep_checkpoints,
         "vcppo.checkpoint_facts": {
             "fingerprint": fingerprint,

@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 import verl.utils.model as verl_model
+from torch.distributed.fsdp import CPUOffloadPolicy
 from verl.workers.engine.base import EngineRegistry
 from verl.workers.engine.fsdp import transformer_impl
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead, FSDPEngineWithValueHead
@@ -34,6 +35,8 @@ def fused_log_probs(
 
 
 transformer_impl.logprobs_from_logits = fused_log_probs
+# verl keeps a reference model in pinned memory, which torch cannot have without an accelerator
+transformer_impl.CPUOffloadPolicy = lambda pin_memory: CPUOffloadPolicy(pin_memory=False)
 
 
 @EngineRegistry.register(model_type="value_model", backend=["fsdp", "fsdp2"], device="cpu")

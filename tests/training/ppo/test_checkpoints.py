@@ -72,3 +72,22 @@ def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> Non
     with pytest.raises(CheckpointError, match="other.*mine.*start anew"):
         checkpoints.check_fingerprint(directory, "mine")
     checkpoints.check_fingerprint(directory, "other")
+
+
+def test_the_last_good_checkpoint_is_the_newest_before_the_trouble(tmp_path: Path) -> None:
+    for step in (2, 4, 6):
+        make(tmp_path, step)
+    make(tmp_path, 5, whole=False)
+    assert checkpoints.last_before(tmp_path, 6) == 4
+    assert checkpoints.last_before(tmp_path, 2) is None
+
+
+def test_checkpoints_since_the_trouble_are_kept_but_never_resumed(tmp_path: Path) -> None:
+    for step in (2, 4, 6):
+        make(tmp_path, step)
+    assert checkpoints.set_aside(tmp_path, 4) == [4, 6]
+    assert checkpoints.newest_complete(tmp_path) == (2, tmp_path / "global_step_2")
+    assert (tmp_path / "diverged_step_6" / "actor" / "weights").is_file()
+    make(tmp_path, 6)  # the same trouble again, after a resume
+    assert checkpoints.set_aside(tmp_path, 5) == [6]
+    assert checkpoints.verify(tmp_path / "diverged_step_6")["step"] == 6

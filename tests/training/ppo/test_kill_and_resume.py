@@ -6,8 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.training.ppo.run_training import FINGERPRINT, NUM_STEPS, make_inputs
+from tests.training.ppo.run_training import FINGERPRINT, NUM_STEPS, make_inputs, start_training
 from training.ppo import checkpoints
 from vcppo.errors import InfrastructureError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class Run:
@@ -29,20 +26,7 @@ class Run:
 
     def __init__(self, inputs: Path, work: Path, number: int) -> None:
         self.output = work.with_name(f"{work.name}.{number}.log")
-        environment = os.environ | {
-            "PYTHONPATH": str(ROOT),
-            "VCPPO_WANDB_MODE": "disabled",
-            "OMP_NUM_THREADS": "1",
-            "CUDA_VISIBLE_DEVICES": "",
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "tests/training/ppo/run_training.py"), str(inputs), str(work)],
-            stdout=self.output.open("w"),
-            stderr=subprocess.STDOUT,
-            env=environment,
-            cwd=work,
-            start_new_session=True,
-        )
+        self.process = start_training(inputs, work, self.output)
 
     def wait_for(self, work: Path, step: int) -> None:
         """Until the checkpoint of `step` is complete; the next step is under way then."""

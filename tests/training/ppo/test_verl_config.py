@@ -44,10 +44,13 @@ def test_batch_sizes_are_verls_prompts_and_fit_the_devices() -> None:
 
 
 def test_grpo_has_no_critic_and_warm_up_counts_critic_steps() -> None:
-    assert verl_settings(changed(algorithm="grpo"), Runtime(), PATHS)["algorithm.adv_estimator"] == "grpo"
+    grpo = changed(algorithm="grpo", samples_per_prompt=2)
+    assert verl_settings(grpo, Runtime(), PATHS)["algorithm.adv_estimator"] == "grpo"
     critic = load_profile("tiny").train.critic.model_dump() | {"warmup_steps": 3}
     # verl's first actor step, so that exactly three steps are the critic's alone
     assert verl_settings(changed(critic=critic), Runtime(), PATHS)["trainer.critic_warmup"] == 4
+    grpo = changed(algorithm="grpo", samples_per_prompt=2, critic=critic)
+    assert verl_settings(grpo, Runtime(), PATHS)["trainer.critic_warmup"] == 0, "no critic to wait for"
 
 
 def test_resume_is_a_path_that_we_chose() -> None:
