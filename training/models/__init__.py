@@ -1,7 +1,7 @@
 """Policies, value models and tokenizers: built, saved and loaded the same way by every stage.
 
 Modules:
-- `policy`      `load_tokenizer`, `build_initial_policy` from the `model` section; `save_policy`, `load_policy`
+- `policy`      `load_tokenizer`, `build_initial_policy` from the `model` section; saving and loading
 - `tiny`        kind `tiny`: a small Qwen2 from scratch
 - `characters`  its character-level tokenizer with chat template, built in code
 - `pretrained`  kind `pretrained`: a folder, or a pinned revision of a hub repository

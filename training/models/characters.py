@@ -1,8 +1,9 @@
 """The tiny model's tokenizer: one token a character (printable ASCII and newline) and three specials.
 
-99 entries, because every entry costs one logit a token. Built in code: nothing is fetched. It is transformers'
-Qwen2 tokenizer without merges, the class that `AutoTokenizer` takes for every Qwen2 folder whatever the folder
-says. A character outside the vocabulary makes no token: it never fails, but it is lost (`lost_characters`).
+99 entries, because every entry costs one logit a token. Built in code: nothing is fetched. It is
+transformers' Qwen2 tokenizer without merges, the class that `AutoTokenizer` takes for every Qwen2 folder
+whatever the folder says. A character outside the vocabulary makes no token: it never fails, but it is lost
+(`lost_characters`).
 """
 
 from __future__ import annotations

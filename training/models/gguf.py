@@ -15,7 +15,8 @@ from vcppo.files import sha256_file
 
 
 def find_gguf(model: GgufModel) -> Path:
-    """The file, its hash checked. The package is found without importing it (it may need a runtime of its own).
+    """The file, its hash checked. The package is found without importing it (it may need a runtime of its
+    own).
 
     Raises ConfigurationError: package or file missing, or another hash.
     """
@@ -34,7 +35,8 @@ def find_gguf(model: GgufModel) -> Path:
     digest = sha256_file(path)
     if digest != model.sha256:
         raise ConfigurationError(
-            f"model.sha256: {path} has hash {digest}, configured is {model.sha256}: install the package version that was "
+            f"model.sha256: {path} has hash {digest}, configured is {model.sha256}: install the package "
+            "version that was "
             "meant, or configure the new hash (other weights are another configuration)"
         )
     return path
@@ -47,16 +49,16 @@ def load_tokenizer(model: GgufModel) -> PreTrainedTokenizerBase:
     path = find_gguf(model)
     tokenizer = _convert(AutoTokenizer, path)
     tokenizer.clean_up_tokenization_spaces = False
-    # transformers' converter takes the *beginning* of sequence for its end (integrations/ggml.py): a policy that
-    # never stops. The file itself says which token is which.
+    # transformers' converter takes the *beginning* of sequence for its end (integrations/ggml.py): a policy
+    # that never stops. The file itself says which token is which.
     for name, token in _special_tokens(path).items():
         setattr(tokenizer, name, token)
     return checked_tokenizer(tokenizer, f"model.file {model.file!r}")
 
 
 def load_model(model: GgufModel, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    """The weights, float32. End of sequence and padding are those of the tokenizer: the file's own metadata may
-    lack them, and generation stops by the model's."""
+    """The weights, float32. End of sequence and padding are those of the tokenizer: the file's own metadata
+    may lack them, and generation stops by the model's."""
     from transformers import AutoModelForCausalLM
 
     policy = _convert(AutoModelForCausalLM, find_gguf(model))

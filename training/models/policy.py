@@ -15,7 +15,8 @@ from vcppo.errors import CheckpointError
 
 
 def load_tokenizer(model: ModelConfig) -> PreTrainedTokenizerBase:
-    """The tokenizer that a policy of this section is trained with; it has chat template, end and padding tokens.
+    """The tokenizer that a policy of this section is trained with; it has chat template, end and padding
+    tokens.
 
     Raises ConfigurationError naming the key of the section that is wrong.
     """
@@ -30,7 +31,8 @@ def load_tokenizer(model: ModelConfig) -> PreTrainedTokenizerBase:
 
 
 def build_initial_policy(model: ModelConfig, seed: int) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """(model, tokenizer) before any training. The seed draws the weights of kind `tiny`; the others bring theirs.
+    """(model, tokenizer) before any training. The seed draws the weights of kind `tiny`; the others bring
+    theirs.
 
     Raises ConfigurationError naming the key of the section that is wrong.
     """
@@ -45,7 +47,9 @@ def build_initial_policy(model: ModelConfig, seed: int) -> tuple[PreTrainedModel
 
 
 def save_policy(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Write config, safetensors (in the type the weights have) and tokenizer with chat template to `folder`."""
+    """Write config, safetensors (in the type the weights have) and tokenizer with chat template to
+    `folder`.
+    """
     quiet_transformers()
     folder.mkdir(parents=True, exist_ok=True)
     model.config.dtype = model.dtype
@@ -54,7 +58,9 @@ def save_policy(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, fold
 
 
 def load_policy(folder: Path, dtype: torch.dtype | str = "auto") -> tuple[Any, Any]:
-    """(model, tokenizer) of a folder that `save_policy` wrote. Raises CheckpointError if that is not what it is."""
+    """(model, tokenizer) of a folder that `save_policy` wrote. Raises CheckpointError if that is not
+    what it is.
+    """
     from transformers import AutoModelForCausalLM
 
     tokenizer = load_folder_tokenizer(folder)

@@ -22,7 +22,9 @@ def load_tokenizer(model: PretrainedModel) -> PreTrainedTokenizerBase:
 
 
 def load_model(model: PretrainedModel) -> PreTrainedModel:
-    """Its weights in the type they are stored in. Raises ConfigurationError: nothing there, or not a causal model."""
+    """Its weights in the type they are stored in. Raises ConfigurationError: nothing there, or not a
+    causal model.
+    """
     from transformers import AutoModelForCausalLM
 
     return _from_pretrained(AutoModelForCausalLM.from_pretrained, model, dtype="auto")
@@ -32,7 +34,8 @@ def checked_tokenizer(tokenizer: PreTrainedTokenizerBase, where: str) -> PreTrai
     """The tokenizer with padding set; raises ConfigurationError without chat template or end of sequence."""
     if not tokenizer.chat_template:
         raise ConfigurationError(
-            f"{where}: its tokenizer has no chat template, which prompts are written with; use an instruction-tuned "
+            f"{where}: its tokenizer has no chat template, which prompts are written with; use an "
+            "instruction-tuned "
             "model, or put a chat_template.jinja into a local copy of the folder"
         )
     if tokenizer.eos_token_id is None:
@@ -49,7 +52,8 @@ def _from_pretrained(load: Callable[..., Any], model: PretrainedModel, **argumen
     if path.exists():
         if not (path / "config.json").is_file():
             raise ConfigurationError(
-                f"model.path: {model.path!r} holds no config.json; expected a folder with a transformers model"
+                f"model.path: {model.path!r} holds no config.json; expected a folder with a transformers "
+                "model"
             )
         arguments["local_files_only"] = True
     else:
@@ -60,7 +64,8 @@ def _from_pretrained(load: Callable[..., Any], model: PretrainedModel, **argumen
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigurationError(
-            f"model.path: {model.path!r} (revision {model.revision}) cannot be loaded: {reason}; give a local folder, "
+            f"model.path: {model.path!r} (revision {model.revision}) cannot be loaded: {reason}; give a "
+            "local folder, "
             "or a repository that this machine can reach or has in its Hugging Face cache"
         ) from error
 
@@ -72,6 +77,7 @@ def _check_repository(model: PretrainedModel) -> None:
         )
     if not re.fullmatch(r"[0-9a-f]{40}", model.revision or ""):
         raise ConfigurationError(
-            f"model.revision: got {model.revision!r} for {model.path!r}, which is no local folder; a hub repository needs "
+            f"model.revision: got {model.revision!r} for {model.path!r}, which is no local folder; a hub "
+            "repository needs "
             "the commit (40 hex digits) whose weights are meant, or give a local folder as model.path"
         )

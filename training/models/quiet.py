@@ -1,4 +1,6 @@
-"""transformers without bars and load reports: what they would warn of is checked here and raised as an error."""
+"""transformers without bars and load reports: what they would warn of is checked here and raised as an
+error.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Value models: the trunk of a language model with one output a token (token classifier, one label), float32.
 
 The same class serves as critic (value of the prefix up to a token) and as reward model (read at the last
-token), and verl loads it as `critic.model.path`. A value head that is missing from a checkpoint would be drawn
-at random with no more than a warning; here it is an error (Jiayi-Pan/TinyZero#90), and its hash is recorded.
+token), and verl loads it as `critic.model.path`. A value head that is missing from a checkpoint would be
+drawn at random with no more than a warning; here it is an error (Jiayi-Pan/TinyZero#90), and its hash is
+recorded.
 """
 
 from __future__ import annotations
@@ -20,27 +21,44 @@ from vcppo.errors import CheckpointError
 
 HEADS = ("score.", "classifier.")
 """Names of the output layer in transformers' token classifiers."""
+HEAD_SPREAD = 0.02
+"""Deviation of a fresh head's weights: first values are near 0, whatever the trunk was initialised with."""
 
 
 def new_value_model(trunk_folder: Path, seed: int) -> PreTrainedModel:
-    """A value model on the trunk of a saved policy, with a fresh head: weights normal with the model's initialiser
-    range, bias 0; a function of the seed alone.
+    """A value model on the trunk of a saved policy, with a fresh head: small normal weights, bias 0;
+    a function of the seed alone.
 
     Raises CheckpointError if the folder holds no model.
     """
     model = _load(trunk_folder)
-    head = model.get_submodule(_head_name(model))
+    head = value_head(model)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        spread = getattr(model.config, "initializer_range", 0.02)
-        head.weight.copy_(torch.empty(head.weight.shape).normal_(0.0, spread, generator=generator))
-        if head.bias is not None:
-            head.bias.zero_()
+        head.weight.copy_(torch.empty(head.weight.shape).normal_(0.0, HEAD_SPREAD, generator=generator))
+        head.bias.zero_()
     return model
 
 
+def value_head(model: PreTrainedModel) -> torch.nn.Linear:
+    """The output layer of a token classifier. Raises CheckpointError for an architecture without one we
+    know.
+    """
+    for name in HEADS:
+        head = getattr(model, name.removesuffix("."), None)
+        if isinstance(head, torch.nn.Linear):
+            return head
+    raise CheckpointError(
+        f"{type(model).__name__} has no output layer named {' or '.join(HEADS)}: this architecture cannot "
+        "serve "
+        "as a critic"
+    )
+
+
 def save_value_model(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    """Write config, float32 safetensors and tokenizer. Raises CheckpointError if the model has other than one label."""
+    """Write config, float32 safetensors and tokenizer. Raises CheckpointError if the model has other
+    than one label.
+    """
     if model.config.num_labels != 1:
         raise CheckpointError(
             f"{folder}: the model has {model.config.num_labels} labels; a value model has one"
@@ -64,11 +82,14 @@ def load_value_model(folder: Path) -> PreTrainedModel:
 
 
 def check_value_model(folder: Path) -> None:
-    """Raise CheckpointError unless `folder` holds a token classifier with one label and its head's weights."""
+    """Raise CheckpointError unless `folder` holds a token classifier with one label and its head's
+    weights.
+    """
     head = _head_tensors(folder)
     if not any(name.endswith("weight") for name in head):
         raise CheckpointError(
-            f"{folder}: has no value head (no tensor named {' or '.join(f'{h}weight' for h in HEADS)}): it is a language "
+            f"{folder}: has no value head (no tensor named {' or '.join(f'{h}weight' for h in HEADS)}): it "
+            "is a language "
             "model or a torn copy, and its head would be random. Use a folder made by the reward_model or "
             "pretrain_critic stage, or start from the SFT policy (start_from: sft, critic_start: sft)"
         )
@@ -76,7 +97,8 @@ def check_value_model(folder: Path) -> None:
     configured = _config(folder).get("id2label")
     if labels != 1 or (configured is not None and len(configured) != 1):
         raise CheckpointError(
-            f"{folder}: its head has {labels} labels (config: {len(configured) if configured else 'not given'}); a value "
+            f"{folder}: its head has {labels} labels (config: "
+            f"{len(configured) if configured else 'not given'}); a value "
             "model has exactly one. Use a model trained with num_labels = 1"
         )
 
@@ -122,13 +144,3 @@ def _config(folder: Path) -> dict:
 def _head_tensors(folder: Path) -> dict[str, torch.Tensor]:
     names = [name for name in tensor_files(folder) if name.startswith(HEADS)]
     return read_tensors(folder, sorted(names))
-
-
-def _head_name(model: PreTrainedModel) -> str:
-    for head in HEADS:
-        if hasattr(model, head[:-1]):
-            return head[:-1]
-    raise CheckpointError(
-        f"{type(model).__name__} has no output layer named {' or '.join(h[:-1] for h in HEADS)}: this architecture "
-        "cannot serve as a critic"
-    )

@@ -36,7 +36,9 @@ def tensor_files(folder: Path) -> dict[str, Path]:
 
 
 def read_tensors(folder: Path, names: list[str]) -> dict[str, Tensor]:
-    """The named tensors, on the CPU, as stored. Raises CheckpointError as `tensor_files` does, or for an unknown name."""
+    """The named tensors, on the CPU, as stored. Raises CheckpointError as `tensor_files` does, or for
+    an unknown name.
+    """
     from safetensors import safe_open
 
     files = tensor_files(folder)

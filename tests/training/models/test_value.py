@@ -58,7 +58,9 @@ def test_values_are_not_noisy_in_training_mode(policy_folder: Path) -> None:
 
 
 def test_a_saved_value_model_is_what_verl_loads(critic_folder: Path) -> None:
-    """verl/utils/model.py, load_valuehead_model: AutoModelForTokenClassification on the folder's own config."""
+    """verl/utils/model.py, load_valuehead_model: AutoModelForTokenClassification on the folder's own
+    config.
+    """
     from transformers import AutoConfig, AutoModelForTokenClassification
 
     saved = load_value_model(critic_folder)
