@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from tasks.sources import read_source
@@ -20,6 +19,7 @@ from vcppo.config.sources import FileSource, HubSource, Source
 from vcppo.errors import DataError
 from vcppo.files import write_json_atomic
 from vcppo.records import Artifact
+from vcppo.workspace import checkout_root
 
 OUTPUT = "data/prepared"
 
@@ -61,7 +61,7 @@ def source_artifact(source: Source, seed: int, rows_sha256: str) -> Artifact:
     """What the record says of a source: its file and hash, or the hash of the rows that it gave."""
     detail = source.model_dump(mode="json")
     if isinstance(source, FileSource):
-        size = Path(source.path).stat().st_size
+        size = (checkout_root() / source.path).stat().st_size
         return Artifact(path=source.path, sha256=source.sha256, bytes=size, kind="source", detail=detail)
     if isinstance(source, HubSource):
         where = f"hub:{repository_of(source)}@{source.revision}"

@@ -13,6 +13,7 @@ from tasks.sources.problem import Problem
 from vcppo.config.sources import FileSource
 from vcppo.errors import DataError
 from vcppo.files import sha256_file
+from vcppo.workspace import checkout_root
 
 
 def read(source: FileSource) -> Iterator[Problem]:
@@ -22,7 +23,7 @@ def read(source: FileSource) -> Iterator[Problem]:
     real hash), is of an unknown kind, or has a malformed row (named by its number, from 1; a csv header
     does not count).
     """
-    path = Path(source.path)
+    path = checkout_root() / source.path
     reader = READERS.get(path.suffix)
     if reader is None:
         raise DataError(

@@ -6,22 +6,20 @@ import importlib.util
 import json
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from vcppo.grading import Grade, grade, grade_batch
 
 
-def _table() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("grading_table", Path(__file__).with_name("table.py"))
+def _rows(name: str) -> list[tuple[str, str, bool]]:
+    """The list NAME of table_name.py beside this file."""
+    path = Path(__file__).with_name(f"table_{name.lower()}.py")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
-
-
-TABLE = _table()
+    return getattr(module, name)
 
 
 def check(rows: list[tuple[str, str, bool]], grades: list[Grade]) -> None:
@@ -48,10 +46,10 @@ def test_given_cases_are_graded_as_judged(benchmark: str, shared: Path) -> None:
 @pytest.mark.parametrize(
     ("benchmark", "rows"),
     [
-        ("aime", TABLE.AIME),
-        ("gpqa", TABLE.GPQA),
-        ("math", TABLE.MATH),
-        ("math", [(rf"\boxed{{{content}}}", gold, right) for content, gold, right in TABLE.MATH_BOXED]),
+        ("aime", _rows("AIME")),
+        ("gpqa", _rows("GPQA")),
+        ("math", _rows("MATH")),
+        ("math", [(rf"\boxed{{{content}}}", gold, right) for content, gold, right in _rows("MATH_BOXED")]),
     ],
     ids=["aime", "gpqa", "math", "math boxed"],
 )
