@@ -143,7 +143,9 @@ def fit(
     model.config.use_cache = cached
     if trainer.is_world_process_zero():
         save(model)
-        write_json_atomic(folder / "history.json", [_figures(entry) for entry in trainer.state.log_history])
+        # the last entry sums up this attempt only
+        history = [_figures(entry) for entry in trainer.state.log_history if "train_loss" not in entry]
+        write_json_atomic(folder / "history.json", history)
     trainer.accelerator.wait_for_everyone()
 
 
@@ -218,21 +220,26 @@ def derive_seed(seed: int, purpose: str) -> int:
 
 
 def _train(trainer: Trainer, newest: Path | None, stop: StopWithoutProgress | None) -> None:
-    if newest is not None and stop is not None:
+    if newest is not None:
         state = TrainerState.load_from_json(str(newest / "trainer_state.json"))
-        if stop.exhausted(state.log_history):
-            # killed between the decision to stop and the end
+        if _is_done(state, stop):
+            # killed between the last update and the end; transformers would make one update too many
             trainer.state = state
-            trainer._load_best_model()
+            if trainer.args.load_best_model_at_end:
+                trainer._load_best_model()
+            else:
+                trainer._load_from_checkpoint(str(newest))
             return
     trainer.train(resume_from_checkpoint=str(newest) if newest else None)
-    state = trainer.state
-    if state.global_step < state.max_steps and not (stop and stop.exhausted(state.log_history)):
+    if not _is_done(trainer.state, stop):
         raise CheckpointError(
-            f"{trainer.args.output_dir}: training ended at step {state.global_step} of {state.max_steps}; "
-            "remove this "
-            "directory and run the stage again"
+            f"{trainer.args.output_dir}: training ended at step {trainer.state.global_step} of "
+            f"{trainer.state.max_steps}; remove this directory and run the stage again"
         )
+
+
+def _is_done(state: TrainerState, stop: StopWithoutProgress | None) -> bool:
+    return state.global_step >= state.max_steps or (stop is not None and stop.exhausted(state.log_history))
 
 
 def _figures(entry: dict[str, float]) -> dict[str, float | None]:
