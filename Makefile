@@ -1,6 +1,6 @@
 # Every target works in a fresh clone and needs no activated environment. `make` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench ablation up down smollm2 clean
+.PHONY: help setup demo test check format bench up down smollm2 clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3.11
@@ -61,9 +61,6 @@ format: $(STAMP) ## mend what ruff can mend
 
 bench: $(STAMP) ## measure speed beside reference implementations
 	$(BIN)/python -m bench
-
-ablation: $(STAMP) ## compare PPO, decoupled GAE and value pretraining on the tiny profile
-	$(BIN)/python -m vcppo ablation --profile $(PROFILE)
 
 up: $(STAMP) ## start a local Prefect server, work pool and worker
 	$(BIN)/python -m flows up
