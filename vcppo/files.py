@@ -122,7 +122,7 @@ def publish(staged: Path, target: Path, *, link: bool) -> None:
 def remove(path: Path) -> None:
     """Remove a file or a directory tree, if there is one."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        shutil.rmtree(path, onerror=_unless_gone)
     else:
         path.unlink(missing_ok=True)
 
@@ -138,6 +138,12 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
         if error.errno not in (errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK):
             raise
         shutil.copy2(source, target)
+
+
+def _unless_gone(function: Any, path: str, error: Any) -> None:
+    """Another process may sweep the same tree: what is gone already is as good as removed."""
+    if not issubclass(error[0], FileNotFoundError):
+        raise error[1]
 
 
 def _beside(path: Path) -> Path:

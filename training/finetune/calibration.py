@@ -64,13 +64,11 @@ def gate(measured: Mapping[str, Any], limits: CriticGate) -> list[str]:
     bias pushes the policy towards short or long responses, is worse than none."""
     reasons = []
     variance, bias = measured["explained_variance"], measured["value_bias"]
-    if variance is None:
+    least = limits.min_explained_variance
+    if least is not None and variance is None:
         reasons.append("explained variance is undefined: every held-out return is the same (a dead grader?)")
-    elif variance < limits.min_explained_variance:
-        reasons.append(
-            f"explained variance {variance:.3f} is below {limits.min_explained_variance} "
-            "(min_explained_variance)"
-        )
+    elif least is not None and variance < least:
+        reasons.append(f"explained variance {variance:.3f} is below {least} (min_explained_variance)")
     if bias is None or abs(bias) > limits.max_abs_value_bias:
         size = "not finite" if bias is None else f"{bias:+.3f}"
         reasons.append(

@@ -109,7 +109,8 @@ class RewardModelConfig(Section):
 class CriticGate(Section):
     """What a value-pretrained critic must reach on held-out rollouts before PPO may start from it."""
 
-    min_explained_variance: float = Field(default=-0.05, le=1.0)
+    min_explained_variance: float | None = Field(default=-0.05, le=1.0)
+    """None: not asked for (returns that are all the same have none)."""
     max_abs_value_bias: PositiveFloat = 0.25
     """Largest |mean(V - R)|, in units of the reward."""
 

@@ -71,3 +71,9 @@ def test_constant_returns_leave_explained_variance_open_and_the_figures_valid_js
     measured = calibrate(rollouts, ones, ones)
     assert measured["explained_variance"] is None
     json.dumps(measured, allow_nan=False)
+
+
+def test_an_undefined_explained_variance_is_refused_unless_it_is_not_asked_for() -> None:
+    measured = {"explained_variance": None, "value_bias": 0.1}
+    assert "undefined" in gate(measured, CriticGate())[0]
+    assert gate(measured, CriticGate(min_explained_variance=None)) == []
