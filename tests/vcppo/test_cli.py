@@ -248,6 +248,8 @@ def test_ctrl_c_in_the_demo_ends_the_stage_and_says_so(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # tests that run in the background of a shell inherit an ignored SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert demo.stdout
     for line in demo.stdout:
