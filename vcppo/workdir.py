@@ -120,8 +120,8 @@ def _lease(path: Path) -> TextIOWrapper:
     """The flock of a work directory that still stands at `path` (its holder removes it when it has
     published)."""
     while True:
-        path.mkdir(parents=True, exist_ok=True)
         try:
+            _make_directory(path)
             lock = lock_file(path / "lock", f"{path}: another process works on this run")
         except FileNotFoundError:
             continue  # discarded between mkdir and open
@@ -129,6 +129,19 @@ def _lease(path: Path) -> TextIOWrapper:
             if (path / "lock").stat().st_ino == os.fstat(lock.fileno()).st_ino:
                 return lock
         lock.close()
+
+
+def _make_directory(path: Path) -> None:
+    """As mkdir(parents, exist_ok), which calls a directory that vanishes between its two looks "existing".
+
+    Raises FileNotFoundError when it vanished, FileExistsError when something else stands there.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        if path.exists() and not path.is_dir():
+            raise
+        raise FileNotFoundError(f"{path}: removed while it was being made") from None
 
 
 def lock_file(path: Path, who: str) -> TextIOWrapper:
