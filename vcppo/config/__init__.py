@@ -5,6 +5,7 @@ Modules:
 - `sources`  where problems come from (synthetic generator, local file, Hugging Face dataset)
 - `model`    which policy is trained (tiny from scratch, a checkpoint folder, a GGUF file of a package)
 - `stages`   one section per pipeline stage
+- `ablation` the section of a study: training runs side by side
 - `train`    the section of stage train: algorithm, actor, critic, guards
 - `runtime`  where it runs (devices, nodes, addresses): environment variables, no part of a result's identity
 - `load`     reading params.yaml and profiles/NAME.yaml, and writing a configuration out
@@ -17,6 +18,7 @@ dvc.yaml when a new section appears.
 
 from __future__ import annotations
 
+from vcppo.config.ablation import AblationConfig, AblationRow, evaluated_steps, row_config
 from vcppo.config.load import (
     dump_yaml,
     load_config,
@@ -41,6 +43,8 @@ from vcppo.config.stages import (
 )
 
 __all__ = [
+    "AblationConfig",
+    "AblationRow",
     "Config",
     "DataConfig",
     "EvaluateConfig",
@@ -60,10 +64,12 @@ __all__ = [
     "TinyModel",
     "TrainConfig",
     "dump_yaml",
+    "evaluated_steps",
     "load_config",
     "load_params",
     "load_profile",
     "load_runtime",
     "profile_names",
     "profile_path",
+    "row_config",
 ]

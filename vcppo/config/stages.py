@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from vcppo.config.ablation import AblationConfig, row_config
 from vcppo.config.base import (
     NonNegativeInt,
     OptimizerConfig,
@@ -123,7 +124,7 @@ class PretrainCriticConfig(Section):
     optimizer: OptimizerConfig
     batch_size: PositiveInt = 64
     """Responses per update."""
-    max_epochs: PositiveInt = 4
+    max_epochs: PositiveFloat = 4
     patience: PositiveInt = 3
     """Stop after this many held-out evaluations without a better value loss."""
     evaluations_per_epoch: PositiveInt = 4
@@ -147,3 +148,11 @@ class Config(Section):
     pretrain_critic: PretrainCriticConfig
     train: TrainConfig
     evaluate: EvaluateConfig
+    ablation: AblationConfig | None = None
+    """A study: training runs side by side. Only read by the pipeline in ablation/."""
+
+    @model_validator(mode="after")
+    def _every_row_is_a_configuration(self) -> Config:
+        for row in self.ablation.rows if self.ablation else ():
+            row_config(self, row, 0)
+        return self

@@ -1,0 +1,119 @@
+"""The section of a study: which training runs are set side by side, with how many seeds each.
+
+Every row starts from the same SFT policy; it differs from the profile's `train` section in what `changes`
+says, and in how long its critic was pretrained. A seed of a row is a whole training run of its own: sampling
+noise and the order of prompts derive from it. Seed i is the same number in every row, so rows are paired.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from vcppo.config.base import PositiveInt, Section
+
+if TYPE_CHECKING:
+    from vcppo.config.stages import Config
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.\-]*$")]
+
+
+class AblationRow(Section):
+    """One row of the table."""
+
+    name: Name
+    label: str
+    """As it stands in the report."""
+    pretraining_share: float = Field(default=1.0, ge=0.0)
+    """Length of the value pretraining as a share of `pretrain_critic.max_epochs`. 0: none, the critic is what
+    pretraining would have started from."""
+    changes: dict[str, Any] = Field(default_factory=dict)
+    """Dotted keys below `train`, and their values."""
+    num_seeds: PositiveInt = 5
+    paper: float | None = None
+    """The paper's figure for this row (AIME 2024 pass@1, in per cent), shown beside ours."""
+
+
+class AblationComparison(Section):
+    """A paired difference between two rows, seed by seed."""
+
+    better: Name
+    worse: Name
+    """The names of the rows as expected; the sign of the difference tells."""
+
+
+class AblationTable(Section):
+    """One table of the report."""
+
+    title: str
+    rows: tuple[Name, ...] = Field(min_length=1)
+    """In order; a row may stand in several tables."""
+
+
+class AblationConfig(Section):
+    rows: tuple[AblationRow, ...] = Field(min_length=1)
+    tables: tuple[AblationTable, ...] = Field(min_length=1)
+    comparisons: tuple[AblationComparison, ...] = ()
+    evaluate_steps: tuple[PositiveInt, ...] = ()
+    """Steps whose checkpoints are evaluated on the held-out problems; the last step always is. Multiples of
+    train.save_every_steps."""
+
+    @model_validator(mode="after")
+    def _names(self) -> AblationConfig:
+        names = [row.name for row in self.rows]
+        if len(set(names)) != len(names):
+            raise ValueError(f"row names must differ, got {', '.join(names)}")
+        asked = [name for table in self.tables for name in table.rows]
+        asked += [name for pair in self.comparisons for name in (pair.better, pair.worse)]
+        unknown = sorted(set(asked) - set(names))
+        if unknown:
+            raise ValueError(
+                f"tables and comparisons name unknown rows {', '.join(unknown)}; rows are {', '.join(names)}"
+            )
+        return self
+
+
+def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
+    """The configuration of one run of a row: `train` changed, a seed of its own, checkpoints kept until they
+    are evaluated.
+
+    Raises ValueError naming the row if a change is no key of `train`, or its value is not allowed.
+    """
+    assert config.ablation is not None
+    values = config.model_dump(mode="python", exclude={"ablation"})
+    values["seed"] = config.seed + seed_index
+    for key, value in row.changes.items():
+        *path, last = key.split(".")
+        section = values["train"]
+        for part in path:
+            section = section.get(part)
+            if not isinstance(section, dict):
+                raise ValueError(f"ablation row {row.name}: changes: train.{key} is no key")
+        if last not in section:
+            raise ValueError(
+                f"ablation row {row.name}: changes: train.{key} is no key, allowed are {', '.join(section)}"
+            )
+        section[last] = value
+    train = values["train"]
+    train["keep_checkpoints"] = -(-train["num_steps"] // train["save_every_steps"])
+    try:
+        changed = type(config).model_validate(values)
+    except ValidationError as error:
+        found = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'configuration'}: {e['msg']}" for e in error.errors()
+        )
+        raise ValueError(f"ablation row {row.name}: {found}") from None
+    for step in evaluated_steps(config, changed.train.num_steps)[:-1]:
+        if step % changed.train.save_every_steps:
+            raise ValueError(
+                f"ablation.evaluate_steps: {step} has no checkpoint, train.save_every_steps is "
+                f"{changed.train.save_every_steps}"
+            )
+    return changed
+
+
+def evaluated_steps(config: Config, num_steps: int) -> list[int]:
+    """Steps of a run whose policies are evaluated, the last one included."""
+    assert config.ablation is not None
+    return [*sorted(s for s in set(config.ablation.evaluate_steps) if s < num_steps), num_steps]
