@@ -13,7 +13,7 @@ from vcppo import records
 from vcppo.config import Config, Runtime, load_params, load_runtime
 from vcppo.errors import DataError, VcppoError
 from vcppo.files import path_size, publish, sha256_path, storage_errors
-from vcppo.pipeline import StageSpec, load_pipeline, load_stage
+from vcppo.pipeline import StageSpec, load_all, load_stage
 from vcppo.workdir import WorkDirectory, fingerprint, open_work_directory
 
 CODE_ROOMS = ("tasks", "training", "vcppo")
@@ -92,6 +92,8 @@ def _run_leased(
     outcome: dict[str, Any] = {"attempt": directory.attempt, "started": started}
     try:
         with storage_errors(directory.path):
+            if directory.replaced:
+                context.say(f"what was kept in {directory.path} was published before; running anew")
             if directory.finished:
                 context.say(f"finished before; publishing again from {directory.path}")
                 result = directory.result()
@@ -114,7 +116,9 @@ def _run_leased(
         with contextlib.suppress(OSError):
             directory.write_outcome({**outcome, "finished": records.now(), **failure(error)})
         raise
-    if not context.runtime.keep_work:
+    if context.runtime.keep_work:
+        directory.mark_published()
+    else:
         directory.discard()
 
 
@@ -157,7 +161,7 @@ def _publish(
         parameters=context.spec.parameter_values(context.config),
         configuration=context.config.model_dump(mode="json"),
         runtime=context.runtime.model_dump(mode="json"),
-        code=records.code_state(made=[out for stage in load_pipeline().values() for out in stage.outs]),
+        code=records.code_state(made=[out for stage in load_all().values() for out in stage.outs]),
         environment=records.environment(),
         attempts=tuple(directory.attempts()),
         metrics=result["metrics"],
@@ -173,7 +177,7 @@ def _publish(
 
 def _hash_input(path: str, spec: StageSpec) -> str:
     if not Path(path).exists():
-        makers = [stage.name for stage in load_pipeline().values() if path in stage.outs]
+        makers = [stage.name for stage in load_all().values() if path in stage.outs]
         hint = f"; stage {makers[0]} makes it: run `dvc repro {makers[0]}` first" if makers else ""
         raise DataError(f"{path}: input of stage {spec.name} is missing{hint}")
     return sha256_path(Path(path))

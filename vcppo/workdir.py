@@ -9,6 +9,8 @@ another configuration can be resumed by mistake. Layout:
     attempts/N.log, N.json   output and outcome of attempt N
     out/                 finished outputs before they are published
     finished.json        the body has run to its end; publishing may be repeated
+    published            everything has been published and the directory is kept only to look at; the stage
+                         run again starts anew in its place
     ...                  whatever the stage keeps to resume from
 """
 
@@ -43,6 +45,8 @@ class WorkDirectory:
     path: Path
     attempt: int
     _lock: TextIOWrapper = field(repr=False)
+    replaced: bool = False
+    """It held a kept result that was published before; that one is gone."""
 
     @property
     def out(self) -> Path:
@@ -54,6 +58,10 @@ class WorkDirectory:
 
     def mark_finished(self, result: Mapping[str, Any]) -> None:
         write_json_atomic(self.path / "finished.json", dict(result))
+
+    def mark_published(self) -> None:
+        """For a directory that stays although nothing is left to resume."""
+        (self.path / _PUBLISHED).touch()
 
     def result(self) -> dict[str, Any]:
         return json.loads((self.path / "finished.json").read_text(encoding="utf-8"))
@@ -89,7 +97,8 @@ class WorkDirectory:
 def open_work_directory(
     root: Path, stage: str, print_: str, layout: Mapping[str, Any], *, allow_layout_change: bool = False
 ) -> WorkDirectory:
-    """Lease `root/stage/print_`, creating it if it is new, and count one attempt more.
+    """Lease `root/stage/print_`, creating it if it is new or kept from a run that was published, and count
+    one attempt more.
 
     Raises LeaseHeldError while another process works there, CheckpointError if it was begun with another
     number of workers, threads or micro-batch size (resuming would give other bits) and `allow_layout_change`
@@ -100,6 +109,9 @@ def open_work_directory(
     try:
         for doomed in path.parent.glob(f".*{_DISCARDED}"):
             shutil.rmtree(doomed, ignore_errors=True)  # another process may be removing its own right now
+        replaced = (path / _PUBLISHED).is_file()
+        if replaced:
+            _empty(path)
         _check_layout(path, layout, allow_layout_change)
         (path / "attempts").mkdir(exist_ok=True)
         attempt = 1 + max((int(p.stem) for p in (path / "attempts").glob("*.log")), default=0)
@@ -110,10 +122,19 @@ def open_work_directory(
     except BaseException:
         lock.close()
         raise
-    return WorkDirectory(path, attempt, lock)
+    return WorkDirectory(path, attempt, lock, replaced)
 
 
 _DISCARDED = ".discarded"
+_PUBLISHED = "published"
+
+
+def _empty(path: Path) -> None:
+    # the mark goes last: killed in the middle, the next one goes on emptying; the lock is ours
+    for entry in path.iterdir():
+        if entry.name not in ("lock", _PUBLISHED):
+            remove(entry)
+    (path / _PUBLISHED).unlink()
 
 
 def _lease(path: Path) -> TextIOWrapper:

@@ -258,9 +258,7 @@ def test_a_checkout_that_may_not_be_written_is_one_message_and_stays_as_it_was(c
     assert not (checkout / "work").exists()
 
 
-def test_work_directories_may_lie_on_another_file_system_and_may_be_kept(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_work_directories_may_lie_on_another_file_system(checkout: Path, tmp_path: Path) -> None:
     storage = Path("/dev/shm") / f"vcppo-{os.getpid()}" if Path("/dev/shm").is_dir() else tmp_path / "storage"
     try:
         done = python(
@@ -268,11 +266,24 @@ def test_work_directories_may_lie_on_another_file_system_and_may_be_kept(
         )
         assert done.returncode == 0, done.stderr
         (work,) = (storage / "prepare").iterdir()
-        assert (work / "finished.json").is_file() and (
-            checkout / "data" / "prepared" / "numbers.json"
-        ).is_file()
-        again = python(checkout, "-m", "tasks", "prepare", VCPPO_STORAGE_DIR=str(storage))
-        assert "publishing again" in again.stdout
-        assert not list((storage / "prepare").iterdir())
+        assert (work / "finished.json").is_file() and not (checkout / "work").exists()
+        assert (checkout / "data" / "prepared" / "numbers.json").is_file()
     finally:
         subprocess.run(["rm", "-rf", str(storage)], check=True)
+
+
+def test_a_forced_run_runs_again_in_place_of_the_kept_work_directory(checkout: Path) -> None:
+    assert repro(checkout, "train", VCPPO_KEEP_WORK="true").returncode == 0
+    (work,) = (checkout / "work" / "train").iterdir()
+    assert repro(checkout, "train").stdout.count("didn't change, skipping") == 2 and work.is_dir()
+    (work / "of_the_first_run").touch()
+
+    forced = repro(checkout, "--force", "--single-item", "train", VCPPO_KEEP_WORK="true")
+    assert forced.returncode == 0, forced.stderr
+    assert "published before; running anew" in forced.stdout and "[train] from step 0" in forced.stdout
+    assert record(checkout, "train")["metrics"] == {"steps": 15, "began_at": 0}
+    assert (work / "finished.json").is_file() and not (work / "of_the_first_run").exists()
+
+    last = repro(checkout, "--force", "--single-item", "train")
+    assert last.returncode == 0 and "[train] from step 0" in last.stdout
+    assert not list((checkout / "work" / "train").iterdir())

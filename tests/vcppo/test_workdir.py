@@ -151,3 +151,21 @@ def test_whoever_locked_a_file_that_was_discarded_meanwhile_leases_the_new_one(t
 def test_the_layout_on_disk_is_that_of_the_last_allowed_opening(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     assert json.loads((directory.path / "layout.json").read_text()) == LAYOUT
+
+
+def test_what_was_kept_after_publishing_makes_room_whatever_its_layout_and_the_lease_holds(
+    tmp_path: Path,
+) -> None:
+    kept = opened(tmp_path)
+    (kept.path / "checkpoints").mkdir()
+    kept.mark_finished({})
+    kept.mark_published()
+    kept.close()
+    again = open_work_directory(tmp_path, "train", "abc", {"device": "cpu", "num_workers": 2})
+    assert (again.replaced, again.finished, again.attempt) == (True, False, 1)
+    assert not (again.path / "checkpoints").exists()
+    with pytest.raises(LeaseHeldError):
+        opened(tmp_path)
+    again.close()
+    resumed = open_work_directory(tmp_path, "train", "abc", {"device": "cpu", "num_workers": 2})
+    assert (resumed.replaced, resumed.attempt) == (False, 2)
