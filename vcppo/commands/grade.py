@@ -1,4 +1,4 @@
-"""`python -m vcppo grade --benchmark aime|math|gpqa FILE.jsonl`: grade stored responses.
+"""`python -m vcppo grade --benchmark aime|math|gpqa|steps FILE.jsonl`: grade stored responses.
 
 Reads `{id, response, gold[, finish_reason]}` a line, writes `{id, status, answer}` a line to stdout and a
 summary to stderr. A bad line is named by its number and skipped; the command then ends non-zero.

@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from vcppo.errors import DataError, GraderError
-from vcppo.grading import aime, gpqa, math_grader
+from vcppo.grading import aime, gpqa, math_grader, steps
 from vcppo.grading.pool import GradingPool, shared_pool
 from vcppo.grading.result import Grade, GradeItem, check_benchmark
 
 _Result = TypeVar("_Result")
-_PURE: dict[str, Callable[[str, str, str], Grade]] = {"aime": aime.grade, "gpqa": gpqa.grade}
+_PURE: dict[str, Callable[[str, str, str], Grade]] = {
+    "aime": aime.grade,
+    "gpqa": gpqa.grade,
+    "steps": steps.grade,
+}
 _CANARIES = {  # graded with every batch: (item, the only acceptable status)
     "aime": (
         (GradeItem(r"Hence \boxed{042}.", "42"), "right"),
@@ -22,6 +26,10 @@ _CANARIES = {  # graded with every batch: (item, the only acceptable status)
     "math": (
         (GradeItem(r"Hence \boxed{\frac{3}{6}}.", "0.5"), "right"),
         (GradeItem(r"Hence \boxed{\frac{3}{7}}.", "0.5"), "wrong"),
+    ),
+    "steps": (
+        (GradeItem("a370b124", "2 steps, at most 1 wrong"), "right"),
+        (GradeItem("a371b124", "2 steps, at most 1 wrong"), "wrong"),
     ),
 }
 
@@ -77,6 +85,8 @@ def canonical_gold(gold: str, benchmark: str, pool: GradingPool | None = None) -
         return aime.canonical_gold(gold)
     if benchmark == "gpqa":
         return gpqa.canonical_gold(gold)
+    if benchmark == "steps":
+        return steps.canonical_gold(gold)
     return math_grader.canonical_gold(gold, pool or shared_pool())
 
 

@@ -9,7 +9,7 @@ from vcppo.errors import ConfigurationError
 
 Status = Literal["right", "wrong", "no_answer", "truncated", "grader_error"]
 STATUSES: tuple[Status, ...] = get_args(Status)
-BENCHMARKS = ("aime", "math", "gpqa")
+BENCHMARKS = ("aime", "math", "gpqa", "steps")
 CUT_REASONS = frozenset(
     {"length", "abort"}
 )  # finish reasons of a response that the engine cut, not the model

@@ -48,10 +48,11 @@ def test_given_cases_are_graded_as_judged(benchmark: str, shared: Path) -> None:
     [
         ("aime", _rows("AIME")),
         ("gpqa", _rows("GPQA")),
+        ("steps", _rows("STEPS")),
         ("math", _rows("MATH")),
         ("math", [(rf"\boxed{{{content}}}", gold, right) for content, gold, right in _rows("MATH_BOXED")]),
     ],
-    ids=["aime", "gpqa", "math", "math boxed"],
+    ids=["aime", "gpqa", "steps", "math", "math boxed"],
 )
 def test_own_table(benchmark: str, rows: list[tuple[str, str, bool]]) -> None:
     check(rows, grade_batch([(response, gold) for response, gold, _ in rows], benchmark))
