@@ -67,6 +67,26 @@ STORED: dict[str, list[tuple[str, list[tuple[str, str, str]]]]] = {
         ),
         ("2\\sqrt{3}", [(BOX % "\\sqrt{12}", "stop", "right")] * SAMPLES),
     ],
+    "steps": [
+        (
+            "3 steps, at most 1 wrong",
+            [
+                ("a370b123c066", "stop", "right"),
+                ("a371b123c066", "stop", "right"),
+                ("a371b120c066", "stop", "wrong"),
+                ("a370b123", "length", "truncated"),
+            ],
+        ),
+        (
+            "2 steps, at most 0 wrong",
+            [
+                ("a370b123", "stop", "right"),
+                ("a370", "stop", "wrong"),
+                ("a370c123", "stop", "wrong"),
+                ("", "stop", "no_answer"),
+            ],
+        ),
+    ],
 }
 FIGURES: dict[str, dict[str, float]] = {
     "aime": {
@@ -96,13 +116,22 @@ FIGURES: dict[str, dict[str, float]] = {
         "truncation_rate": 0.0,
         "parser_failure_rate": 1 / 8,
     },
+    "steps": {
+        "average_at_k": 3 / 8,
+        "standard_error": (1 / 64 / 2) ** 0.5,
+        "pass_at_1": 3 / 8,
+        "pass_at_2": (5 / 6 + 1 / 2) / 2,
+        "maj_at_4": (1 + 1 / 3) / 2,
+        "truncation_rate": 1 / 8,
+        "parser_failure_rate": 1 / 8,
+    },
 }
 PASS_AT = (1, 2)
 
 
 def self_check(graders: Iterable[str]) -> None:
-    """Grade and score the stored responses of these graders (aime and gpqa take milliseconds, math starts its
-    workers). Raises GraderError naming what came out otherwise."""
+    """Grade and score the stored responses of these graders (aime, gpqa and steps take milliseconds, math
+    starts its workers). Raises GraderError naming what came out otherwise."""
     for grader in sorted(set(graders)):
         rows = graded_rows(grader)
         check_complete(f"self-check of {grader}", rows, {row["id"] for row in rows}, SAMPLES)

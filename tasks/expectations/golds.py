@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from vcppo.errors import DataError
-from vcppo.grading import canonical_gold, grade
+from vcppo.grading import canonical_gold, grade, steps
 
 CANONICAL = "canonical"
 LETTERS = "ABCD"
@@ -47,6 +47,13 @@ def _state(gold: str, grader: str) -> tuple[str, str, str]:
         canonical = canonical_gold(gold, grader)
     except DataError as error:
         return f"unreadable: {error}", "not graded", "not graded"
-    itself = grade(f"\\boxed{{{gold}}}", gold, grader).status
-    other = grade(f"\\boxed{{{another_answer(canonical, grader)}}}", gold, grader).status
+    itself, other = (grade(response, gold, grader).status for response in _responses(gold, canonical, grader))
     return CANONICAL if canonical == gold else f"should be {canonical}", itself, other
+
+
+def _responses(gold: str, canonical: str, grader: str) -> tuple[str, str]:
+    """A response that gives the gold answer, and one that gives another."""
+    if grader == "steps":
+        num_steps, max_wrong = steps.read_gold(gold)
+        return steps.response_with(num_steps, max_wrong), steps.response_with(num_steps, max_wrong + 1)
+    return f"\\boxed{{{gold}}}", f"\\boxed{{{another_answer(canonical, grader)}}}"

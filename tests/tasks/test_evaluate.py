@@ -283,7 +283,7 @@ def test_a_model_that_returns_nothing_fails_it_even_without_a_limit() -> None:
 
 
 def test_the_evaluator_knows_the_stored_responses_figures_to_the_digit() -> None:
-    self_check(["aime", "gpqa", "math"])
+    self_check(["aime", "gpqa", "math", "steps"])
 
 
 @pytest.mark.parametrize("status", ["right", "wrong", "no_answer"])

@@ -200,6 +200,8 @@ def test_letter_p_value_is_the_chi_square_tail() -> None:
         ("many", "aime", ("unreadable", "not graded", "not graded")),
         ("D", "gpqa", ("canonical", "right", "wrong")),
         (r"\frac{1}{2}", "math", ("canonical", "right", "wrong")),
+        ("40 steps, at most 7 wrong", "steps", ("canonical", "right", "wrong")),
+        ("40 steps, 7 wrong", "steps", ("unreadable", "not graded", "not graded")),
     ],
 )
 def test_the_grader_accepts_the_gold_answer_and_refuses_the_next(
