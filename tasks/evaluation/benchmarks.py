@@ -12,7 +12,7 @@ from tasks.evaluation.options import asked
 from vcppo.config import Config
 from vcppo.config.base import SamplingConfig
 from vcppo.config.evaluate import BenchmarkOverrides
-from vcppo.config.sources import DatasetName, GraderName, Source, SyntheticSource
+from vcppo.config.sources import DatasetName, GeneratedSource, GraderName, Source
 from vcppo.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
@@ -84,9 +84,17 @@ DECLARATIONS: Mapping[str, Declaration] = {
         graders=("aime", "math"),
         samples_per_problem=4,
     ),
+    "independent_steps": Declaration(
+        datasets=(),
+        names=("independent-steps",),
+        graders=("steps",),
+        samples_per_problem=4,
+    ),
 }
 
-UNDECLARED = Declaration(datasets=(), names=(), graders=("aime", "math", "gpqa"), samples_per_problem=32)
+UNDECLARED = Declaration(
+    datasets=(), names=(), graders=("aime", "math", "gpqa", "steps"), samples_per_problem=32
+)
 """Any other evaluation source."""
 
 
@@ -114,10 +122,10 @@ class Benchmark:
 
 def declaration_of(source: Source) -> Declaration:
     """The declaration of a source: by its known dataset, else by its kind or name."""
-    dataset = None if isinstance(source, SyntheticSource) else source.dataset
+    dataset = None if isinstance(source, GeneratedSource) else source.dataset
     if dataset is not None:
         return next((d for d in DECLARATIONS.values() if dataset in d.datasets), UNDECLARED)
-    if isinstance(source, SyntheticSource):
+    if isinstance(source, GeneratedSource):
         return DECLARATIONS[source.kind]
     return next((d for d in DECLARATIONS.values() if source.name.replace("_", "-") in d.names), UNDECLARED)
 

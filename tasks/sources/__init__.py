@@ -1,7 +1,7 @@
 """Where problems come from, and what makes one clean set of them.
 
 Adapters (one module a kind, each a function `read` that yields `Problem`s in the source's own order):
-- `running_sum`  the synthetic task, from a seed
+- `running_sum`, `independent_steps`   the synthetic tasks, from a seed
 - `local_file`   jsonl, parquet or csv file, by content hash
 - `hub`          Hugging Face dataset, by commit
 What they share:
@@ -27,9 +27,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasks.sources import hub, local_file, running_sum
+from tasks.sources import hub, independent_steps, local_file, running_sum
 from tasks.sources.problem import Problem
-from vcppo.config.sources import FileSource, HubSource, Source, SyntheticSource
+from vcppo.config.sources import FileSource, HubSource, IndependentStepsSource, Source, SyntheticSource
 
 
 def read_source(source: Source, seed: int) -> Iterator[Problem]:
@@ -37,6 +37,8 @@ def read_source(source: Source, seed: int) -> Iterator[Problem]:
     match source:
         case SyntheticSource():
             return running_sum.read(source, seed)
+        case IndependentStepsSource():
+            return independent_steps.read(source, seed)
         case FileSource():
             return local_file.read(source)
         case HubSource():

@@ -13,7 +13,7 @@ from tasks.sources.near_duplicates import without_near_duplicates
 from tasks.sources.problem import order_key
 from tasks.sources.words import comparison_key
 from vcppo.config import DataConfig
-from vcppo.config.sources import Source, SyntheticSource
+from vcppo.config.sources import GeneratedSource, Source
 
 Placed = tuple[Source, Gold]
 Progress = Callable[[int, int, str], None]
@@ -44,7 +44,7 @@ def assemble(
             source.name: pools[source.name]
             for source in sources
             # two problems of a generator differ in their numbers only, which is what makes them two
-            if source.use != "eval" and not isinstance(source, SyntheticSource)
+            if source.use != "eval" and not isinstance(source, GeneratedSource)
         }
         if searched:
             pools |= without_near_duplicates(

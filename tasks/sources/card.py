@@ -11,7 +11,7 @@ from tasks.sources.assembly import Assembled, Placed
 from tasks.sources.catalogue import licence_of
 from tasks.sources.ledger import Ledger
 from vcppo.config import DataConfig
-from vcppo.config.sources import HubSource, Source, SyntheticSource
+from vcppo.config.sources import GeneratedSource, HubSource, Source
 from vcppo.files import sha256_file
 from vcppo.records import Artifact
 
@@ -55,7 +55,7 @@ def _source_entry(source: Source, assembled: Assembled, ledger: Ledger, artifact
         "origin": artifact.path,
         "sha256": artifact.sha256,
         "revision": source.revision if isinstance(source, HubSource) else None,
-        "licence": source.licence if isinstance(source, SyntheticSource) else licence_of(source),
+        "licence": source.licence if isinstance(source, GeneratedSource) else licence_of(source),
         "grader": source.grader,
         "use": source.use,
         "rows_in": ledger.rows_in,

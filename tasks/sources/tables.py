@@ -13,7 +13,7 @@ from vcppo.config import DataConfig
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ABILITY = {"aime": "math", "math": "math", "gpqa": "science"}
+ABILITY = {"aime": "math", "math": "math", "gpqa": "science", "steps": "math"}
 
 
 def chat(problem: str, data: DataConfig) -> list[dict[str, str]]:
@@ -54,14 +54,17 @@ def sft_table(train: Sequence[Placed], data: DataConfig) -> pa.Table:
     """Responses to imitate: every worked solution of the training problems."""
     import pyarrow as pa
 
-    rows = [(gold, trace) for _, gold in train for trace in gold.problem.traces]
+    rows = [
+        # the steps grader reads the whole response: there is no answer to put into a box
+        (gold, trace if source.grader == "steps" else response_to_imitate(trace, gold.gold))
+        for source, gold in train
+        for trace in gold.problem.traces
+    ]
     return pa.table(
         {
             "id": pa.array([gold.problem.id for gold, _ in rows], pa.string()),
             "prompt": _prompts([gold.problem.shown for gold, _ in rows], data),
-            "response": pa.array(
-                [response_to_imitate(trace, gold.gold) for gold, trace in rows], pa.string()
-            ),
+            "response": pa.array([response for _, response in rows], pa.string()),
         }
     )
 

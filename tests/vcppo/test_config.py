@@ -132,11 +132,15 @@ def test_every_parameter_that_dvc_watches_is_a_key_of_the_profile(name: str) -> 
         ("sft.batch_size", None, "got None: allowed is a whole number of at least 1"),
         ("data.sources", [], "got []: allowed is a list with at least 1 in it"),
         ("data.sources.0.modulus", 1, "got 1: allowed is a whole number from 2 to 1000"),
-        ("data.sources.0.kind", "zip", "got 'zip': allowed is 'file', 'hub' or 'running_sum'"),
+        (
+            "data.sources.0.kind",
+            "zip",
+            "got 'zip': allowed is 'file', 'hub', 'independent_steps' or 'running_sum'",
+        ),
         (
             "data.sources.0.kind",
             KeyError,
-            "required key is missing, allowed is 'file', 'hub' or 'running_sum'",
+            "required key is missing, allowed is 'file', 'hub', 'independent_steps' or 'running_sum'",
         ),
         (
             "data.max_prompt_tokens",

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from vcppo.config.base import NonNegativeInt, PositiveInt, Section, UnitInterval
 
-GraderName = Literal["aime", "math", "gpqa"]
+GraderName = Literal["aime", "math", "gpqa", "steps"]
 SourceUse = Literal["train", "eval", "split"]
 DatasetName = Literal[
     "dapo_math_17k",
@@ -39,7 +39,8 @@ class _SourceBase(Section):
     max_count: PositiveInt | None = None
     """Take at most this many problems (the first by id hash), None for all."""
     grader: GraderName = "aime"
-    """Who reads the answers: aime (integers 0-999), math (Math-Verify), gpqa (letters)."""
+    """Who reads the answers: aime (integers 0-999), math (Math-Verify), gpqa (letters), steps (additions done
+    one by one)."""
     licence: str = "unknown"
     unreadable_gold: Literal["stop", "drop"] = "stop"
     """What a gold answer does that the grader cannot read: end the stage, or drop the problem and list it."""
@@ -49,17 +50,51 @@ class _SourceBase(Section):
     benchmark without some of its problems is another benchmark."""
 
 
-class SyntheticSource(_SourceBase):
+class GeneratedSource(_SourceBase):
+    """What the synthetic tasks share: their problems come from the seed."""
+
+    num_problems: PositiveInt
+    sft_traces_per_problem: NonNegativeInt = 1
+
+
+class SyntheticSource(GeneratedSource):
     """A running sum modulo `modulus`, written out step by step (see tasks/sources/running_sum.py)."""
 
     kind: Literal["running_sum"] = "running_sum"
-    num_problems: PositiveInt
     num_digits: PositiveInt = 20
     """Digits to add up; the response grows linearly with it."""
     modulus: Annotated[int, Field(ge=2, le=1000)] = 5
     early_stop_fraction: UnitInterval = 0.5
     """Share of the SFT traces that stop early and answer with the running state: quitting is bad."""
-    sft_traces_per_problem: NonNegativeInt = 1
+
+
+class IndependentStepsSource(GeneratedSource):
+    """Additions of digits of the policy's own choice, with chance slips (see
+    tasks/sources/independent_steps.py)."""
+
+    kind: Literal["independent_steps"] = "independent_steps"
+    grader: Literal["steps"] = "steps"
+    prompt_digits: Annotated[int, Field(ge=1, le=18)] = 6
+    """Digits of the number that tells the problems apart."""
+    num_steps: Annotated[int, Field(ge=2, le=10_000)] = 40
+    """Steps of a whole response, four tokens each."""
+    max_wrong: NonNegativeInt = 7
+    """A response with more wrong steps is wrong."""
+    uncertain_cells: Annotated[int, Field(ge=0, le=100)] = 40
+    """Of the 100 pairs of digits, those in which SFT traces slip."""
+    slip_rate: UnitInterval = 0.5
+    """How often they slip there."""
+    early_stop_fraction: UnitInterval = 0.05
+    """Share of the SFT traces that quit before their last step: quitting is wrong."""
+
+    @model_validator(mode="after")
+    def _can_be_wrong(self) -> IndependentStepsSource:
+        if self.max_wrong >= self.num_steps:
+            raise ValueError(
+                f"max_wrong ({self.max_wrong}) must be below num_steps ({self.num_steps}): nothing could be "
+                "wrong"
+            )
+        return self
 
 
 class _TableSource(_SourceBase):
@@ -115,4 +150,6 @@ class HubSource(_TableSource):
         return self
 
 
-Source = Annotated[SyntheticSource | FileSource | HubSource, Field(discriminator="kind")]
+Source = Annotated[
+    SyntheticSource | IndependentStepsSource | FileSource | HubSource, Field(discriminator="kind")
+]
