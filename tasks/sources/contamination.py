@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tasks.sources.words import shingles, words
 
 NGRAM = 8
+_KNOWN_RUN = b"\1" * NGRAM
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,4 @@ class BenchmarkIndex:
 
     def _may_share(self, sequence: list[str]) -> bool:
         """Whether any run of words is long enough and wholly known: most texts of millions have none."""
-        run = 0
-        for word in sequence:
-            run = run + 1 if word in self._vocabulary else 0
-            if run == NGRAM:
-                return True
-        return False
+        return _KNOWN_RUN in bytes(map(self._vocabulary.__contains__, sequence))

@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 import unicodedata
 
+# every branch begins with a fixed character: the search then skips all others quickly
 _LATEX_LAYOUT = re.compile(
-    r"\[asy\].*?\[/asy\]"
-    r"|\\(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace\{[^}]*\})(?![A-Za-z])"
-    r"|\\(?:mathcal|mathbb|mathbf|mathrm|mathit|text|textbf|textit|emph|operatorname)(?![A-Za-z])"
-    r"|\\[,;:! \[\]()]|[${}]",
+    r"\$|\{|\}"
+    r"|\\(?:(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace\{[^}]*\}"
+    r"|mathcal|mathbb|mathbf|mathrm|mathit|text|textbf|textit|emph|operatorname)(?![A-Za-z])"
+    r"|[,;:! \[\]()])"
+    r"|\[asy\].*?\[/asy\]",
     re.DOTALL,
 )
+_NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"
+_OPERATOR = r"[-+*/^_=<>!|%()\[\]]"
+_ASCII_WORD = re.compile(rf"[a-z]+|{_NUMBER}|{_OPERATOR}")
+"""What `_WORD` finds in lower-case ASCII text, at half the time."""
 _WORD = re.compile(
     r"\d+(?:,\d{3})*(?:\.\d+)?"  # numbers
     r"|[\u3040-\u30ff\u3400-\u9fff]"  # scripts without spaces: each character is a word
     r"|[^\W\d_]+"  # words, and LaTeX commands without their backslash
-    r"|[-+*/^_=<>!|%()\[\]]"  # operators and signs
+    rf"|{_OPERATOR}"  # operators and signs
     r"|[^\x00-\x7f\w\s]"  # ≤, √, ° and the like
 )
 _ARITHMETIC = frozenset("-+*/^=<>!%")
@@ -25,17 +31,22 @@ _ARITHMETIC = frozenset("-+*/^=<>!%")
 def comparison_key(text: str) -> str:
     """What two prompts are the same by: composed characters, single spaces. Letters, operators, signs
     count."""
+    # printable ASCII has no white space but single characters of it
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip(" ")
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def words(text: str) -> list[str]:
     """Words, numbers and operators of a problem, in order; case, LaTeX layout and punctuation are left
     out."""
-    text = unicodedata.normalize("NFC", text)
+    is_ascii = text.isascii()
+    if not is_ascii:
+        text = unicodedata.normalize("NFC", text)
     if "\\" in text or "$" in text or "[asy]" in text:
         text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
         text = _LATEX_LAYOUT.sub(" ", text)
-    found = _WORD.findall(text.casefold())
+    found = _ASCII_WORD.findall(text.lower()) if is_ascii else _WORD.findall(text.casefold())
     return [word.replace(",", "") for word in found] if "," in text else found
 
 
