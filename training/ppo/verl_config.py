@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from training.ppo.verl_networks import actor_settings, critic_settings, micro_batch_size
 from vcppo.config import Config, Runtime
-from vcppo.config.train import ActorConfig
 from vcppo.errors import ConfigurationError
-
-NO_VALUE_CLIP = 1e9
-"""verl always clips the value; a range that no value leaves gives the plain 0.5 (V - R)^2."""
 
 MODE = "vcppo"
 
@@ -66,12 +64,18 @@ def verl_settings(
         _trainer(config, runtime, paths, resume_from)
         | _data(config, runtime, paths)
         | _algorithm(config)
-        | _actor(config, runtime, paths)
+        | actor_settings(config, runtime, paths.policy)
         | _rollout(config, runtime)
-        | _critic(config, runtime, paths)
+        | critic_settings(config, runtime, paths.critic or paths.policy, paths.policy)
         | _own(config, runtime, paths, fingerprint)
     )
-    for key, value in config.train.verl.items():
+    _refuse_owned(settings, config.train.verl)
+    return settings | config.train.verl
+
+
+def _refuse_owned(settings: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
+    """verl's other keys may be set by `train.verl`; ours, what lies below them or above them may not."""
+    for key, value in extra.items():
         owned = [
             own for own in settings if own == key or own.startswith(f"{key}.") or key.startswith(f"{own}.")
         ]
@@ -80,7 +84,6 @@ def verl_settings(
                 f"train.verl: {key!r} (value {value!r}) is set by this product "
                 f"({', '.join(sorted(owned)[:3])}); change the key of the typed configuration instead"
             )
-    return settings | config.train.verl
 
 
 def _check_sizes(config: Config, runtime: Runtime) -> None:
@@ -163,85 +166,6 @@ def _algorithm(config: Config) -> dict[str, Any]:
     }
 
 
-def _optimizer(prefix: str, optimizer: Any) -> dict[str, Any]:
-    return {
-        f"{prefix}.lr": optimizer.learning_rate,
-        f"{prefix}.lr_warmup_steps": optimizer.warmup_steps,
-        f"{prefix}.weight_decay": optimizer.weight_decay,
-        f"{prefix}.clip_grad": optimizer.max_grad_norm,
-    }
-
-
-def _precision(runtime: Runtime) -> dict[str, str]:
-    dtype = "fp32" if runtime.device == "cpu" else "bf16"
-    return {"param_dtype": dtype, "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
-
-
-def _actor(config: Config, runtime: Runtime, paths: RunPaths) -> dict[str, Any]:
-    train, actor, cpu = config.train, config.train.actor, runtime.device == "cpu"
-    prefix = "actor_rollout_ref.actor"
-    return {
-        "actor_rollout_ref.model.path": str(paths.policy),
-        "actor_rollout_ref.model.use_remove_padding": not cpu,
-        "actor_rollout_ref.model.enable_gradient_checkpointing": not cpu,
-        "actor_rollout_ref.model.override_config.attn_implementation": "sdpa" if cpu else "flash_attention_2",
-        f"{prefix}.strategy": "fsdp2",
-        f"{prefix}.use_torch_compile": False,
-        f"{prefix}.fsdp_config.strategy": "fsdp2",
-        f"{prefix}.fsdp_config.use_torch_compile": False,
-        f"{prefix}.fsdp_config.full_determinism": cpu,
-        f"{prefix}.fsdp_config.seed": config.seed,
-        f"{prefix}.fsdp_config.mixed_precision": _precision(runtime),
-        f"{prefix}.use_dynamic_bsz": False,
-        # verl counts prompts here and multiplies by the samples of each
-        f"{prefix}.ppo_mini_batch_size": actor.mini_batch_size // train.samples_per_prompt,
-        f"{prefix}.ppo_micro_batch_size_per_gpu": _micro(actor.mini_batch_size, runtime),
-        f"{prefix}.ppo_epochs": actor.epochs,
-        f"{prefix}.shuffle": True,
-        f"{prefix}.data_loader_seed": config.seed,
-        f"{prefix}.clip_ratio": actor.clip_ratio_low,
-        f"{prefix}.clip_ratio_low": actor.clip_ratio_low,
-        f"{prefix}.clip_ratio_high": actor.clip_ratio_high,
-        f"{prefix}.loss_agg_mode": "token-mean"
-        if actor.loss_aggregation == "token"
-        else "seq-mean-token-mean",
-        f"{prefix}.entropy_coeff": actor.entropy_coefficient,
-        f"{prefix}.calculate_entropy": True,
-        # verl loads the reference model for its KL loss only; with weight 0 that only measures
-        f"{prefix}.use_kl_loss": actor.kl_coefficient > 0 or actor.measure_kl_to_sft,
-        f"{prefix}.kl_loss_coef": actor.kl_coefficient,
-        f"{prefix}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
-        **_optimizer(f"{prefix}.optim", actor.optimizer),
-        **_language_model_loss(actor),
-        **_reference(config, runtime),
-    }
-
-
-def _language_model_loss(actor: ActorConfig) -> dict[str, Any]:
-    """The policy loss of training.ppo.policy_loss, which worker processes import as they load the model."""
-    if actor.language_model_loss_coefficient == 0:
-        return {}
-    return {
-        "actor_rollout_ref.actor.policy_loss.loss_mode": "clip_and_language_model",
-        "actor_rollout_ref.model.external_lib": "training.ppo.policy_loss",
-    }
-
-
-def _reference(config: Config, runtime: Runtime) -> dict[str, Any]:
-    """The frozen SFT policy beside the actor; verl loads it only when the actor's KL loss is on."""
-    prefix = "actor_rollout_ref.ref"
-    return {
-        f"{prefix}.strategy": "fsdp2",
-        f"{prefix}.fsdp_config.strategy": "fsdp2",
-        f"{prefix}.fsdp_config.use_torch_compile": False,
-        f"{prefix}.fsdp_config.full_determinism": runtime.device == "cpu",
-        f"{prefix}.fsdp_config.seed": config.seed,
-        f"{prefix}.fsdp_config.mixed_precision": _precision(runtime),
-        f"{prefix}.log_prob_micro_batch_size_per_gpu": _micro(config.train.actor.mini_batch_size, runtime),
-        f"{prefix}.log_prob_use_dynamic_bsz": False,
-    }
-
-
 def _rollout(config: Config, runtime: Runtime) -> dict[str, Any]:
     train, torch_engine = config.train, runtime.rollout_engine == "torch"
     prefix = "actor_rollout_ref.rollout"
@@ -255,7 +179,7 @@ def _rollout(config: Config, runtime: Runtime) -> dict[str, Any]:
         f"{prefix}.top_k": train.sampling.top_k or -1,
         f"{prefix}.tensor_model_parallel_size": runtime.tensor_parallel_size,
         f"{prefix}.max_num_seqs": runtime.rollout_batch_size,
-        f"{prefix}.log_prob_micro_batch_size_per_gpu": _micro(train.actor.mini_batch_size, runtime),
+        f"{prefix}.log_prob_micro_batch_size_per_gpu": micro_batch_size(train.actor.mini_batch_size, runtime),
         f"{prefix}.log_prob_use_dynamic_bsz": False,
         f"{prefix}.load_format": "auto",
         f"{prefix}.calculate_log_probs": True,
@@ -264,39 +188,6 @@ def _rollout(config: Config, runtime: Runtime) -> dict[str, Any]:
     if torch_engine:
         settings[f"{prefix}.agent.agent_loop_manager_class"] = "training.ppo.agent_loop.BatchAgentLoopManager"
     return settings
-
-
-def _critic(config: Config, runtime: Runtime, paths: RunPaths) -> dict[str, Any]:
-    train, critic, cpu = config.train, config.train.critic, runtime.device == "cpu"
-    micro = _micro(critic.mini_batch_size, runtime)
-    return {
-        "critic.strategy": "fsdp2",
-        "critic.fsdp.strategy": "fsdp2",
-        "critic.fsdp.use_torch_compile": False,
-        "critic.fsdp.full_determinism": cpu,
-        "critic.fsdp.seed": config.seed,
-        "critic.fsdp.mixed_precision": _precision(runtime),
-        "critic.model.path": str(paths.critic or paths.policy),
-        "critic.model.tokenizer_path": str(paths.policy),
-        "critic.model.use_remove_padding": not cpu,
-        "critic.model.enable_gradient_checkpointing": not cpu,
-        "critic.model.override_config.attn_implementation": "sdpa" if cpu else "flash_attention_2",
-        "critic.use_dynamic_bsz": False,
-        "critic.ppo_mini_batch_size": critic.mini_batch_size // train.samples_per_prompt,
-        "critic.ppo_micro_batch_size_per_gpu": micro,
-        "critic.forward_micro_batch_size_per_gpu": micro,
-        # the V1 trainer reads these three and not the ones above
-        "critic.fsdp.use_dynamic_bsz": False,
-        "critic.fsdp.micro_batch_size_per_gpu": micro,
-        "critic.fsdp.infer_micro_batch_size_per_gpu": micro,
-        "critic.ppo_epochs": critic.epochs,
-        "critic.shuffle": True,
-        "critic.data_loader_seed": config.seed,
-        "critic.cliprange_value": critic.value_clip or NO_VALUE_CLIP,
-        "critic.loss_agg_mode": "token-mean",
-        "critic.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
-        **_optimizer("critic.optim", critic.optimizer),
-    }
 
 
 def _own(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -> dict[str, Any]:
@@ -316,9 +207,3 @@ def _own(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) ->
             "layout": runtime.layout(),
         },
     }
-
-
-def _micro(mini_batch_size: int, runtime: Runtime) -> int:
-    """Largest size a device can take at once that divides its share of a mini-batch."""
-    share = mini_batch_size // (runtime.num_nodes * runtime.devices_per_node)
-    return max(size for size in range(1, min(runtime.micro_batch_size, share) + 1) if share % size == 0)
