@@ -3,6 +3,7 @@
 - `nightly`    all stages in order, and the evaluation table
 - `train`      everything up to the trained policy
 - `evaluate`   evaluation and report of the trained policy
+- `ablation`   a study: training runs side by side (ablation/dvc.yaml)
 - `pipeline`   what the flows share: a workspace, one Prefect task per stage, artifacts
 - `artifacts`  tables and links that a run leaves in the UI
 - `services`   the local Prefect server and worker (`python -m flows up`, `python -m flows down`)

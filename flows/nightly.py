@@ -6,10 +6,10 @@ from typing import Any
 
 from prefect import flow
 
-from flows.pipeline import Profile, Retries, run_stages
+from flows.pipeline import Profile, Retries, main_stages, run_stages
 
 
 @flow(name="nightly")
 def nightly(profile: Profile = "tiny", retries: Retries = 2) -> dict[str, Any]:
     """Prepare, validate, train, evaluate and report; what is up to date is skipped."""
-    return run_stages(profile, retries, lambda names: names)
+    return run_stages(profile, retries, main_stages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from prefect.tasks import exponential_backoff
 from pydantic import Field
 
 from flows.artifacts import publish_evaluation, publish_stage
-from vcppo.pipeline import load_pipeline
+from vcppo.pipeline import MAIN, StageSpec, load_all
 from vcppo.reproduce import reproduce
 from vcppo.workspace import ROOT_VARIABLE, checkout_root, open_workspace
 
@@ -25,24 +25,30 @@ BACK_OFF_SECONDS = 10.0
 
 
 def run_stages(
-    profile: str, retries: int, select: Callable[[Sequence[str]], Sequence[str]]
+    profile: str, retries: int, select: Callable[[Mapping[str, StageSpec]], Sequence[str]]
 ) -> dict[str, Any]:
-    """Run stages of the pipeline in the profile's workspace, inside a flow run.
+    """Run stages in the profile's workspace, inside a flow run.
 
-    select: from the names of all stages in order, those to run. Returns the metrics of each stage from its
-    record. Raises the error of the stage that failed; LeaseHeldError while another run has the workspace.
+    select: from all stages of all pipelines, the names of those to run, in order. Returns the metrics of each
+    stage from its record. Raises the error of the stage that failed; LeaseHeldError while another run has the
+    workspace.
     """
     logger = get_run_logger()
     root = checkout_root()
     with open_workspace(profile, root) as workspace:
         logger.info("Workspace %s of %s", workspace, root)
-        names = select(list(load_pipeline(workspace)))
+        stages = load_all(workspace)
         metrics = {}
-        for name in names:
+        for name in select(stages):
             stage = run_stage.with_options(name=f"stage:{name}", retries=retries)
-            metrics[name] = stage(str(workspace), str(root), name)
+            metrics[name] = stage(str(workspace), str(root), name, stages[name].file)
         publish_evaluation(workspace)
     return metrics
+
+
+def main_stages(stages: Mapping[str, StageSpec]) -> list[str]:
+    """Names of the main pipeline's stages, in order."""
+    return [name for name, stage in stages.items() if stage.file == MAIN]
 
 
 def _can_help(task: Any, task_run: Any, state: Any) -> bool:
@@ -56,13 +62,14 @@ def _can_help(task: Any, task_run: Any, state: Any) -> bool:
     retry_delay_seconds=exponential_backoff(BACK_OFF_SECONDS),
     retry_condition_fn=_can_help,
 )
-def run_stage(workspace: str, root: str, stage: str) -> dict[str, Any]:
+def run_stage(workspace: str, root: str, stage: str, file: str) -> dict[str, Any]:
     """`dvc repro --single-item STAGE` in a process group of its own, its lines in this task run's log."""
     logger = get_run_logger()
     flow_run = runtime.flow_run
     reproduce(
         Path(workspace),
         stage,
+        file=file,
         on_line=logger.info,
         environment={
             ROOT_VARIABLE: root,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 from tasks.stage import failure, run_stage
 from vcppo.errors import VcppoError
 from vcppo.pipeline import load_stage
-from vcppo.processes import FAILURE_FILE, PARENT, die_with_parent
+from vcppo.processes import PARENT, die_with_parent, leave_failure
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,11 +25,11 @@ def main(arguments: list[str] | None = None) -> int:
         load_stage(name)
         run_stage(name, importlib.import_module(f"tasks.{name}").run, log_to)
     except VcppoError as error:
-        _leave_failure(error)
+        leave_failure(failure(error))
         print(f"[{name}] {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return error.exit_code
     except Exception as error:
-        _leave_failure(error)
+        leave_failure(failure(error))
         raise
     return 0
 
@@ -52,11 +51,6 @@ def log_to(path: Path) -> None:
     os.dup2(copier.stdin.fileno(), 1)
     os.dup2(copier.stdin.fileno(), 2)
     copier.stdin.close()
-
-
-def _leave_failure(error: Exception) -> None:
-    if path := os.environ.get(FAILURE_FILE):
-        Path(path).write_text(json.dumps(failure(error)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.plots import write_csv
 from tasks.stage import StageContext
+from vcppo.config import PretrainCriticConfig
 from vcppo.errors import CheckpointError
 from vcppo.files import publish, write_json_atomic
+
+if TYPE_CHECKING:
+    from training.finetune.rollouts import Rollout
 
 CURVE = ("step", "value_loss", "held_out_value_loss", "explained_variance", "value_bias")
 BY_POSITION = ("position", "value", "return", "count")
@@ -25,33 +29,15 @@ def run(context: StageContext) -> Mapping[str, Any]:
     Raises DataError (no usable rollout), CheckpointError (start_from reward_model without a usable one),
     DivergenceError (non-finite loss).
     """
-    import json
-
     from training.finetune.calibration import gate
-    from training.finetune.critic import CriticJob
-    from training.finetune.critic import run as run_critic
-    from training.finetune.distributed import run_job
     from training.finetune.rollouts import load_rollouts
-    from training.finetune.trainer import read_history
     from training.models import value_head_sha256
 
     config = context.config
     rollouts, left_out = load_rollouts(Path("data/rollouts"))
     context.say(f"{len(rollouts)} rollouts of {len({r.prompt for r in rollouts})} prompts")
     folder = (context.work / "critic").resolve()
-    job = CriticJob(
-        stage=context.stage,
-        folder=folder,
-        runtime=context.runtime,
-        trunk=trunk(config.pretrain_critic.start_from).resolve(),
-        config=config.pretrain_critic,
-        gamma=config.train.gae.gamma,
-        seed=config.seed,
-        rollouts=tuple(rollouts),
-    )
-    run_job(run_critic, job, context.progress)
-    measured = json.loads((folder / "measured.json").read_text(encoding="utf-8"))
-    curve = list(curve_rows(read_history(folder)))
+    curve, measured = pretrain(context, config.pretrain_critic, rollouts, folder)
     reasons = gate(measured, config.pretrain_critic.gate)
     verdict = {
         "passed": not reasons,
@@ -84,6 +70,33 @@ def run(context: StageContext) -> Mapping[str, Any]:
         f"{_show(metrics['value_bias'])}, gate {'passed' if not reasons else 'FAILED: ' + '; '.join(reasons)}"
     )
     return metrics
+
+
+def pretrain(
+    context: StageContext, section: PretrainCriticConfig, rollouts: Sequence[Rollout], folder: Path
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """(curve, measures) of a value pretraining in `folder`, whose `model/` is the critic. Goes on where an
+    earlier attempt was. Raises as `run` does."""
+    import json
+
+    from training.finetune.critic import CriticJob
+    from training.finetune.critic import run as run_critic
+    from training.finetune.distributed import run_job
+    from training.finetune.trainer import read_history
+
+    job = CriticJob(
+        stage=context.stage,
+        folder=folder,
+        runtime=context.runtime,
+        trunk=trunk(section.start_from).resolve(),
+        config=section,
+        gamma=context.config.train.gae.gamma,
+        seed=context.config.seed,
+        rollouts=tuple(rollouts),
+    )
+    run_job(run_critic, job, context.progress)
+    measured = json.loads((folder / "measured.json").read_text(encoding="utf-8"))
+    return list(curve_rows(read_history(folder))), measured
 
 
 def trunk(start_from: str) -> Path:

@@ -1,5 +1,5 @@
-"""The pipeline as dvc.yaml declares it: what a stage depends on and what it makes. One source for DVC, work
-directories and records alike."""
+"""The pipelines as dvc.yaml and ablation/dvc.yaml declare them: what a stage depends on and what it makes.
+One source for DVC, work directories and records alike."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ import yaml
 from vcppo.config import Config
 from vcppo.errors import ConfigurationError
 
+MAIN = "dvc.yaml"
+ABLATION = "ablation/dvc.yaml"
+"""The study's own pipeline, on top of the main one. Its stages work in the workspace's root (`wdir: ..`)."""
+
 
 @dataclass(frozen=True)
 class StageSpec:
-    """One stage of dvc.yaml. Paths are relative to the workspace."""
+    """One stage of a dvc.yaml. Paths are relative to the workspace."""
 
     name: str
     deps: tuple[str, ...]
@@ -24,6 +28,8 @@ class StageSpec:
     """Dotted keys of params.yaml."""
     outs: tuple[str, ...]
     """Outputs, metrics and plots together, in the order declared."""
+    file: str = MAIN
+    """The pipeline file that declares it."""
 
     def parameter_values(self, config: Config) -> dict[str, Any]:
         """Resolved values of the parameters that the stage depends on."""
@@ -31,23 +37,31 @@ class StageSpec:
         return {key: _select(values, key) for key in self.params}
 
 
-def load_pipeline(workspace: Path = Path()) -> dict[str, StageSpec]:
-    """Every stage of `dvc.yaml`, in its order. Raises ConfigurationError if there is no such file."""
-    path = workspace / "dvc.yaml"
+def load_pipeline(workspace: Path = Path(), file: str = MAIN) -> dict[str, StageSpec]:
+    """Every stage of one pipeline file, in its order. Raises ConfigurationError if there is no such file."""
+    path = workspace / file
     if not path.is_file():
         raise ConfigurationError(
             f"{path.resolve()}: there is no such file; run from the root of the checkout"
         )
     try:
         stages = yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
-        return _stages(stages)
+        return _stages(stages, file)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
         raise ConfigurationError(
             f"{path}: is no DVC pipeline: {error}; `dvc stage list` says where"
         ) from None
 
 
-def _stages(stages: Mapping[str, Any]) -> dict[str, StageSpec]:
+def load_all(workspace: Path = Path()) -> dict[str, StageSpec]:
+    """Every stage of every pipeline file that the workspace has, the main one's first."""
+    stages = load_pipeline(workspace)
+    if (workspace / ABLATION).is_file():
+        stages |= load_pipeline(workspace, ABLATION)
+    return stages
+
+
+def _stages(stages: Mapping[str, Any], file: str) -> dict[str, StageSpec]:
     return {
         name: StageSpec(
             name=name,
@@ -56,17 +70,28 @@ def _stages(stages: Mapping[str, Any]) -> dict[str, StageSpec]:
             outs=_names(stage.get("outs", []))
             + _names(stage.get("metrics", []))
             + _names(stage.get("plots", [])),
+            file=file,
         )
         for name, stage in stages.items()
     }
 
 
 def load_stage(name: str, workspace: Path = Path()) -> StageSpec:
-    """One stage of dvc.yaml. Raises ConfigurationError for an unknown name, listing those there are."""
-    stages = load_pipeline(workspace)
+    """One stage of any pipeline. Raises ConfigurationError for an unknown name, listing those there are."""
+    stages = load_all(workspace)
     if name not in stages:
         raise ConfigurationError(f"stage: got {name!r}, allowed are {', '.join(stages)}")
     return stages[name]
+
+
+def upstream(stages: Mapping[str, StageSpec], name: str) -> list[str]:
+    """The stage and every one that it needs, in the order in which they run."""
+    needed = {name}
+    for stage in reversed(list(stages.values())):
+        readers = [dep for other in needed for dep in stages[other].deps]
+        if any(dep == out or dep.startswith(f"{out}/") for dep in readers for out in stage.outs):
+            needed.add(stage.name)
+    return [stage for stage in stages if stage in needed]
 
 
 def _names(entries: list[str | dict[str, Any]]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -33,6 +34,12 @@ def die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         sys.exit(f"process {parent}, which started this one, has ended")
+
+
+def leave_failure(record: Mapping[str, object]) -> None:
+    """Write a failure record where whoever started us looks for it; nowhere if nobody does."""
+    if path := os.environ.get(FAILURE_FILE):
+        Path(path).write_text(json.dumps(dict(record)), encoding="utf-8")
 
 
 def start_group(

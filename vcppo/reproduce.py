@@ -21,6 +21,7 @@ from pathlib import Path
 
 from vcppo import errors
 from vcppo.errors import ConfigurationError, InfrastructureError, LeaseHeldError, VcppoError
+from vcppo.pipeline import MAIN
 from vcppo.processes import FAILURE_FILE, end_group, start_group
 
 HINTS = (
@@ -45,12 +46,13 @@ def reproduce(
     workspace: Path,
     stage: str | None = None,
     *,
+    file: str = MAIN,
     on_line: Callable[[str], None] = print,
     on_tick: Callable[[int], None] = lambda process_id: None,
     environment: Mapping[str, str] | None = None,
     lock_waits_seconds: tuple[float, ...] = LOCK_WAITS_SECONDS,
 ) -> None:
-    """Bring one stage of a workspace up to date, or with None the whole pipeline.
+    """Bring one stage of a workspace up to date, or with None the whole pipeline of `file` and what it needs.
 
     on_line: called with each line that DVC and the stages write. on_tick: called about once a second with
     DVC's process id. environment: variables for the stages, on top of this process's. Whatever ends this call
@@ -63,7 +65,7 @@ def reproduce(
         with tempfile.TemporaryDirectory(prefix="vcppo-") as scratch:
             failure_file = Path(scratch) / "failure.json"
             variables = {**stage_environment(), **(environment or {}), FAILURE_FILE: str(failure_file)}
-            code, tail = _run(_command(stage), workspace, variables, on_line, on_tick)
+            code, tail = _run(_command(stage, file), workspace, variables, on_line, on_tick)
             if code == 0:
                 return
             error = _error(stage, code, tail, failure_file)
@@ -79,9 +81,10 @@ def stage_environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def _command(stage: str | None) -> list[str]:
+def _command(stage: str | None, file: str) -> list[str]:
+    target = f"{file}:{stage}" if stage else file
     # -P: a room of the checkout must not shadow a package that DVC imports
-    return [sys.executable, "-P", "-m", "dvc", "repro", *(["--single-item", stage] if stage else [])]
+    return [sys.executable, "-P", "-m", "dvc", "repro", *(["--single-item"] if stage else []), target]
 
 
 def _run(

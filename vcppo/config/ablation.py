@@ -27,7 +27,7 @@ class AblationRow(Section):
     """As it stands in the report."""
     pretraining_share: float = Field(default=1.0, ge=0.0)
     """Length of the value pretraining as a share of `pretrain_critic.max_epochs`. 0: none, the critic is what
-    pretraining would have started from."""
+    pretraining would have started from (`pretrain_critic.start_from`)."""
     changes: dict[str, Any] = Field(default_factory=dict)
     """Dotted keys below `train`, and their values."""
     num_seeds: PositiveInt = 5
@@ -75,8 +75,8 @@ class AblationConfig(Section):
 
 
 def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
-    """The configuration of one run of a row: `train` changed, a seed of its own, checkpoints kept until they
-    are evaluated.
+    """The configuration of one run of a row: `train` changed, a seed of its own, the critic's start as the
+    length of its pretraining says, checkpoints kept until they are evaluated.
 
     Raises ValueError naming the row if a change is no key of `train`, or its value is not allowed.
     """
@@ -96,6 +96,8 @@ def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
             )
         section[last] = value
     train = values["train"]
+    start_from = values["pretrain_critic"]["start_from"]
+    train["critic_start"] = "value_pretrained" if row.pretraining_share > 0 else start_from
     train["keep_checkpoints"] = -(-train["num_steps"] // train["save_every_steps"])
     try:
         changed = type(config).model_validate(values)

@@ -53,6 +53,8 @@ class Runtime(BaseSettings):
     """Keep a stage's work directory (checkpoints, rollouts) after its result is published."""
     allow_layout_change: bool = False
     """Resume although workers, threads, micro-batch differ from the attempt before (other bits come out)."""
+    runs_at_once: PositiveInt = 2
+    """Training runs of a study side by side; each keeps about one core of its node busy."""
     retries: NonNegativeInt = 2
     """Times that a flow tries a failed stage again."""
     storage_dir: Path | None = None
