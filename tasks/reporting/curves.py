@@ -112,7 +112,7 @@ def panel(curves: Sequence[Curve], table: Table | None, prefix: str, x_label: st
             zero=curve.zero,
             lowest=curve.lowest,
         )
-        _add(chart, drawings, left_out)
+        add(chart, drawings, left_out)
     return Panel(tuple(drawings), tuple(left_out))
 
 
@@ -150,7 +150,7 @@ def value_by_position(results: Results) -> Panel:
             x_range=SHARE,
             whole_x=False,
         )
-        _add(chart, drawings, left_out)
+        add(chart, drawings, left_out)
     return Panel(tuple(drawings), tuple(left_out))
 
 
@@ -165,7 +165,8 @@ def _bins(step: Mapping[str, Any]) -> tuple[list[float | None], Numbers]:
     return centres, lambda name: [step.get(f"position/{name}_{index}") for index in range(count)]
 
 
-def _add(chart: Chart, drawings: list[Drawing], left_out: list[str]) -> None:
+def add(chart: Chart, drawings: list[Drawing], left_out: list[str]) -> None:
+    """Draw the chart, or name it among those left out when it has no point."""
     if any(series.points() for series in chart.series):
         drawings.append(draw(chart))
     else:

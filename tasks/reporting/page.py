@@ -25,6 +25,11 @@ def render(results: Results, config: Config, mismatches: Sequence[str] = ()) -> 
 
     mismatches: sentences of `vcppo.lineage` on records and files that do not fit together.
     """
+    return fill("page.html.j2", values(results, config, mismatches))
+
+
+def fill(template: str, values: Mapping[str, Any]) -> str:
+    """A template of this package with its values; text in them stays text, whatever it holds."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -36,7 +41,7 @@ def render(results: Results, config: Config, mismatches: Sequence[str] = ()) -> 
         finalize=printable,
     )
     environment.filters |= {"figure": figure, "byte_size": byte_size, "coordinate": "{:.1f}".format}
-    return environment.get_template("page.html.j2").render(values(results, config, mismatches))
+    return environment.get_template(template).render(values)
 
 
 def printable(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from tasks.reporting.numbers import MOST_TICKS, figure, round_step, tick_labels, ticks
 
@@ -18,6 +19,7 @@ CHARACTER = 7.2
 MARKED = 40
 """Up to so many points each has a marker that tells its value."""
 MOST_POINTS = 400
+STYLES = 6
 
 Point = tuple[float, float]
 Place = Callable[[Point], Point]
@@ -26,16 +28,28 @@ Place = Callable[[Point], Point]
 
 @dataclass(frozen=True)
 class Series:
-    """One line. `values` may have holes; `style` 1 to 3 is colour, dash and marker."""
+    """One line. `values` may have holes; `style` 1 to `STYLES` is colour, dash and marker."""
 
     label: str
     x: Sequence[float | None]
     values: Sequence[float | None]
     style: int = 1
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    """Ends of the values' intervals, drawn as a band where both are there; empty: no band."""
 
     def points(self) -> list[Point]:
         """(x, y) where both are there."""
         return [(x, y) for x, y in zip(self.x, self.values, strict=True) if x is not None and y is not None]
+
+    def band(self) -> list[tuple[float, float, float] | None]:
+        """(x, low, high), None where one of them is missing."""
+        if not self.low:
+            return []
+        return [
+            None if x is None or low is None or high is None else (x, low, high)
+            for x, low, high in zip(self.x, self.low, self.high, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,8 @@ class Line:
     paths: tuple[str, ...]
     """`points` of an SVG polyline, one per stretch without a hole."""
     markers: tuple[Marker, ...]
+    bands: tuple[str, ...] = ()
+    """`points` of an SVG polygon, one per stretch of the interval."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +122,8 @@ def draw(chart: Chart) -> Drawing:
     """Lay a chart out. At least one of its series has a point."""
     series = tuple(line for line in chart.series if line.points())
     points = [point for line in series for point in line.points()]
-    ys = [max(y, chart.lowest) if chart.lowest is not None else y for _, y in points]
+    ends = [y for line in series for span in line.band() if span for y in span[1:]]
+    ys = [max(y, chart.lowest) if chart.lowest is not None else y for y in [*(y for _, y in points), *ends]]
     y_low, y_high = chart.y_range or round_ends([*ys, 0.0] if chart.zero else ys)
     x_low, x_high = chart.x_range or _spread(min(x for x, _ in points), max(x for x, _ in points), 0.5)
     y_values, x_values = ticks(y_low, y_high), ticks(x_low, x_high, 6, whole=chart.whole_x)
@@ -157,7 +174,19 @@ def _line(series: Series, place: Place, chart: Chart) -> Line:
             Marker(*place((x, y)), f"{series.label}, {chart.x_label} {_x(x, chart)}: {figure(y)}")
             for x, y in marked
         ),
+        bands=tuple(_band(stretch, place) for stretch in _band_stretches(series)),
     )
+
+
+def _band_stretches(series: Series) -> Iterator[list[tuple[float, float, float]]]:
+    for there, stretch in groupby(series.band(), key=lambda span: span is not None):
+        if there:
+            yield [span for span in stretch if span is not None]
+
+
+def _band(stretch: Sequence[tuple[float, float, float]], place: Place) -> str:
+    around = [(x, high) for x, _, high in stretch] + [(x, low) for x, low, _ in reversed(stretch)]
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, around))
 
 
 def thin(points: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
