@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from vcppo.config.runtime import Runtime
+from vcppo.errors import InfrastructureError
 
 ROOT = Path(__file__).resolve().parents[1]
+START_ATTEMPTS = 3
 
 
 def process_environment(runtime: Runtime) -> dict[str, str]:
-    """Environment of every Ray worker: thread counts (they are part of the bits), telemetry off, nothing
-    fetched."""
+    """Environment of every Ray worker: thread counts (they are part of the bits), telemetry off, no bars in
+    its log."""
     threads = str(runtime.threads_per_process)
     return {
         "OMP_NUM_THREADS": threads,
@@ -25,6 +27,7 @@ def process_environment(runtime: Runtime) -> dict[str, str]:
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONHASHSEED": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "DO_NOT_TRACK": "1",
     }
 
@@ -36,8 +39,8 @@ def ray_session(
     """Start (or join) Ray, and leave it at the end.
 
     A private session is asked for by `address="local"`: a plain `ray.init()` joins any cluster that it
-    finds. On a
-    cluster the checkout travels to the workers as their working directory.
+    finds. On a cluster the checkout travels to the workers as their working directory. Raises
+    InfrastructureError when Ray does not start.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # prestarted workers would import for nothing: each worker of ours needs its own environment
@@ -45,6 +48,9 @@ def ray_session(
     if runtime.device == "cpu":
         # Ray's "GPU" counts worker slots there, and an empty list of devices would refuse them
         os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+    if "ray" not in sys.modules:
+        # what a private session takes anyway, with a warning; read as Ray is imported, so set before that
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
     import ray
 
     variables = process_environment(runtime) | dict(env or {})
@@ -66,8 +72,26 @@ def ray_session(
             "runtime_env": {"env_vars": variables, "working_dir": str(ROOT), "excludes": excludes},
         }
     sys.stdout.flush()
-    ray.init(**arguments)
+    _start(ray, arguments)
     try:
         yield
     finally:
         ray.shutdown()
+
+
+def _start(ray: Any, arguments: Mapping[str, Any]) -> None:
+    """`ray.init`, again where it gives up: a private session's processes get 30 s to answer, which a busy
+    machine may need longer for."""
+    for attempt in range(START_ATTEMPTS):
+        try:
+            ray.init(**arguments)
+            return
+        except Exception as error:  # a plain Exception is what Ray raises when it gives up
+            ray.shutdown()
+            if attempt == START_ATTEMPTS - 1:
+                where = arguments["address"]
+                raise InfrastructureError(
+                    f"Ray at {where}: did not start in {START_ATTEMPTS} attempts: {error}; run again when "
+                    "the machine is less busy, or check VCPPO_RAY_ADDRESS"
+                ) from error
+            print(f"Ray did not start ({error}); trying again", file=sys.stderr, flush=True)

@@ -101,7 +101,7 @@ def test_a_row_whose_reward_model_was_not_trained_is_refused(workspace: Path) ->
     [
         (
             {"changes": {"gae.lam": 1}},
-            "row x: changes: train.gae.lam is no key, allowed are gamma, lam_actor",
+            "train.gae.lam is no key, allowed are gamma, lam_actor",
         ),
         ({"changes": {"gay.lam_actor": 1}}, "row x: changes: train.gay.lam_actor is no key"),
         ({"changes": {"gae.lam_actor": 1.5}}, "ablation row x: train.gae.lam_actor"),
