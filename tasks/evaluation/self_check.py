@@ -71,18 +71,18 @@ STORED: dict[str, list[tuple[str, list[tuple[str, str, str]]]]] = {
         (
             "3 steps, at most 1 wrong",
             [
-                ("a370b123c066", "stop", "right"),
-                ("a371b123c066", "stop", "right"),
+                ("a377b122c066", "stop", "right"),
+                ("a371b122c066", "stop", "right"),
                 ("a371b120c066", "stop", "wrong"),
-                ("a370b123", "length", "truncated"),
+                ("a377b122", "length", "truncated"),
             ],
         ),
         (
             "2 steps, at most 0 wrong",
             [
-                ("a370b123", "stop", "right"),
-                ("a370", "stop", "wrong"),
-                ("a370c123", "stop", "wrong"),
+                ("a377b122", "stop", "right"),
+                ("a377", "stop", "wrong"),
+                ("a377c122", "stop", "wrong"),
                 ("", "stop", "no_answer"),
             ],
         ),

@@ -1,16 +1,17 @@
 """The second synthetic task: independent steps with chance slips, where decoupled GAE pays.
 
-The problem is a number that only tells the problems apart. The response does `num_steps` additions of two
-digits of its own choice, modulo 10, four characters each (vcppo/grading/steps.py); it is right if at most
-`max_wrong` of them are wrong:
+The problem is a number that only tells the problems apart. The response does `num_steps` steps of four
+characters (vcppo/grading/steps.py): a letter, two digits of its own choice, the larger of them. It is right if
+at most `max_wrong` steps are wrong:
 
     prompt     207915
-    response   a370b123c066...
+    response   a377b122c066...
 
 In a fixed set of `uncertain_cells` of the 100 pairs of digits the SFT traces are wrong with probability
 `slip_rate`, in the others never. So the policy slips by chance, anywhere: only a value function that has
 learned to see a slip can tell which of the many steps was to blame, while the outcome blames or praises them
-all. A share of the traces quits early, which is always wrong.
+all. A share of the traces quits early, which is always wrong. (The larger digit, not the sum modulo 10: of a
+sum's last digit neither operand alone tells anything, and a tiny model stands on that plateau for long.)
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from vcppo.errors import DataError
 from vcppo.grading.steps import write_gold, write_step
 
 Cell = tuple[int, int]
-"""The two digits that a step adds."""
+"""The two digits of a step."""
 
 
 def read(source: IndependentStepsSource, seed: int) -> Iterator[Problem]:
@@ -79,7 +80,7 @@ def _draw_step(place: int, slip_rate: float, uncertain: frozenset[Cell], generat
     slips = (first, second) in uncertain and generator.random() < slip_rate
     # one of the nine other digits, each as likely
     offset = 1 + _below(generator, 9) if slips else 0
-    return write_step(place, first, second, (first + second + offset) % 10)
+    return write_step(place, first, second, (max(first, second) + offset) % 10)
 
 
 def _generator(seed: int, name: str, purpose: str) -> random.Random:

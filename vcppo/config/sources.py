@@ -39,8 +39,8 @@ class _SourceBase(Section):
     max_count: PositiveInt | None = None
     """Take at most this many problems (the first by id hash), None for all."""
     grader: GraderName = "aime"
-    """Who reads the answers: aime (integers 0-999), math (Math-Verify), gpqa (letters), steps (additions done
-    one by one)."""
+    """Who reads the answers: aime (integers 0-999), math (Math-Verify), gpqa (letters), steps (independent
+    ones)."""
     licence: str = "unknown"
     unreadable_gold: Literal["stop", "drop"] = "stop"
     """What a gold answer does that the grader cannot read: end the stage, or drop the problem and list it."""
@@ -69,7 +69,7 @@ class SyntheticSource(GeneratedSource):
 
 
 class IndependentStepsSource(GeneratedSource):
-    """Additions of digits of the policy's own choice, with chance slips (see
+    """Independent steps on digits of the policy's own choice, with chance slips (see
     tasks/sources/independent_steps.py)."""
 
     kind: Literal["independent_steps"] = "independent_steps"

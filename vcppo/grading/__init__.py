@@ -8,7 +8,7 @@ spelling       the ways in which one value may be written
 vocabulary     word lists of these rules
 aime           integers, compared as integers
 gpqa           option letters
-steps          additions done one by one, of which some may be wrong
+steps          independent steps, of which some may be wrong
 math_grader    MATH: text first, the rest to the pool
 math_text      MATH: one spelling for one value, and what the text alone decides
 math_refusals  MATH: differences that algebra would overlook

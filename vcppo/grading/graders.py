@@ -28,8 +28,8 @@ _CANARIES = {  # graded with every batch: (item, the only acceptable status)
         (GradeItem(r"Hence \boxed{\frac{3}{7}}.", "0.5"), "wrong"),
     ),
     "steps": (
-        (GradeItem("a370b124", "2 steps, at most 1 wrong"), "right"),
-        (GradeItem("a371b124", "2 steps, at most 1 wrong"), "wrong"),
+        (GradeItem("a377b121", "2 steps, at most 1 wrong"), "right"),
+        (GradeItem("a371b121", "2 steps, at most 1 wrong"), "wrong"),
     ),
 }
 

@@ -1,7 +1,7 @@
-"""Independent steps: a response does a given number of additions, and only so many may be wrong.
+"""Independent steps: a response does a given number of them, and only so many may be wrong.
 
-A step is four characters: its letter (a to z, then A to Z, then a again), two digits, and the last digit of
-their sum; `a370` adds 3 and 7. Steps follow one another without a gap, and the response ends behind the last.
+A step is four characters: its letter (a to z, then A to Z, then a again), two digits, and the larger of them:
+`a377`, or `b122`. Steps follow one another without a gap, and the response ends behind the last.
 The gold says how many there must be and how many of them may be wrong: "40 steps, at most 7 wrong".
 """
 
@@ -35,7 +35,7 @@ def response_with(num_steps: int, num_wrong: int) -> str:
     """A response of `num_steps` steps whose first `num_wrong` are wrong: what a gold allows, and one more."""
     operands = [(place % 10, (place // 10) % 10) for place in range(num_steps)]
     return "".join(
-        write_step(place, first, second, (first + second + (place < num_wrong)) % 10)
+        write_step(place, first, second, (max(first, second) + (place < num_wrong)) % 10)
         for place, (first, second) in enumerate(operands)
     )
 
@@ -78,7 +78,7 @@ def grade(response: str, gold: str, finish_reason: str = "stop") -> Grade:
         if step is None or step[1] != LABELS[num_steps % len(LABELS)]:
             return Grade("wrong", shown(text), f"step {num_steps + 1} is none: it has another form or letter")
         num_steps += 1
-        num_wrong += (int(step[2]) + int(step[3])) % 10 != int(step[4])
+        num_wrong += max(step[2], step[3]) != step[4]
     answer = f"{num_steps} steps, {num_wrong} wrong"
     if num_steps != wanted:
         return Grade("wrong", answer, f"{num_steps} steps instead of {wanted}")

@@ -14,12 +14,12 @@ from vcppo.grading.steps import LABELS, read_gold, response_with, write_gold, wr
 @pytest.mark.parametrize(
     ("response", "found"),
     [
-        ("a370b124", Grade("right", "2 steps, 1 wrong")),
-        ("a371b124", Grade("wrong", "2 steps, 2 wrong", "2 steps are wrong, allowed are 1")),
-        ("a370", Grade("wrong", "1 steps, 0 wrong", "1 steps instead of 2")),
-        ("a370c123", Grade("wrong", "a370c123", "step 2 is none: it has another form or letter")),
-        ("a370b12", Grade("wrong", "a370b12", "step 2 is none: it has another form or letter")),
-        ("370123", Grade("no_answer", None, "does not begin with a step")),
+        ("a377b121", Grade("right", "2 steps, 1 wrong")),
+        ("a371b121", Grade("wrong", "2 steps, 2 wrong", "2 steps are wrong, allowed are 1")),
+        ("a377", Grade("wrong", "1 steps, 0 wrong", "1 steps instead of 2")),
+        ("a377c122", Grade("wrong", "a377c122", "step 2 is none: it has another form or letter")),
+        ("a377b12", Grade("wrong", "a377b12", "step 2 is none: it has another form or letter")),
+        ("377122", Grade("no_answer", None, "does not begin with a step")),
         ("", Grade("no_answer", None, "does not begin with a step")),
     ],
 )
@@ -28,7 +28,7 @@ def test_grade_says_what_it_read(response: str, found: Grade) -> None:
 
 
 @pytest.mark.parametrize("reason", ["length", "abort"])
-@pytest.mark.parametrize("response", ["a370b123", "a370b1", ""])
+@pytest.mark.parametrize("response", ["a377b122", "a377b1", ""])
 def test_a_cut_response_is_truncated_even_behind_its_last_step(response: str, reason: str) -> None:
     assert grade(response, "2 steps, at most 1 wrong", "steps", reason).status == "truncated"
 
@@ -78,7 +78,7 @@ def test_a_gold_has_one_spelling() -> None:
 def test_a_gold_of_another_form_is_an_error_that_shows_the_form(gold: str) -> None:
     with pytest.raises(DataError, match="is not of the form '40 steps, at most 7 wrong'"):
         canonical_gold(gold, "steps")
-    assert grade("a370", gold, "steps").status == "grader_error"
+    assert grade("a377", gold, "steps").status == "grader_error"
 
 
 def test_a_gold_with_which_nothing_could_be_wrong_is_an_error() -> None:
