@@ -15,7 +15,7 @@ from vcppo.errors import ConfigurationError
 from vcppo.files import write_json_atomic, write_text_atomic
 
 STUDY = Path("data/ablation")
-PAGE = "ablation/report/index.html"
+REPORT = "ablation/report"
 
 
 def run(context: StageContext) -> Mapping[str, Any]:
@@ -34,11 +34,11 @@ def run(context: StageContext) -> Mapping[str, Any]:
     page = render(study, summary, config)
     write_json_atomic(context.out("metrics/ablation.json"), summary)
     write_csv(context.out("plots/ablation.csv"), PLOT_COLUMNS, plot_rows(study, config))
-    write_text_atomic(context.out(PAGE), page)
+    write_text_atomic(context.out(REPORT) / "index.html", page)
     failed = [finding["claim"] for finding in summary["findings"] if finding["holds"] is False]
     for claim in failed:
         context.say(f"does not hold: {claim}")
-    context.say(PAGE)
+    context.say(f"{REPORT}/index.html")
     stopped = sum(run.stopped for run in study.runs)
     holding = sum(finding["holds"] is True for finding in summary["findings"])
     return {

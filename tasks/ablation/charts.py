@@ -21,6 +21,7 @@ from tasks.train import PLOTTED
 from vcppo.config import Config
 from vcppo.config.ablation import AblationRow, row_config
 
+POSITION_LINES = ("value", "return", "advantage")
 SLOW_PHASE = 0.1
 """The slow phase of the pretraining begins where so much of the whole fall is left."""
 
@@ -128,7 +129,7 @@ def _series(label: str, x: Sequence[float], means: Sequence[Mapping[str, Any] | 
 
 
 def value_by_position(study: Study, config: Config) -> Panel:
-    """Value against return by relative position at the first step, over all seeds.
+    """Value, return and advantage by relative position at the first step, over all seeds.
 
     Rows that start from the same critic and have the same lam_critic differ by sampling only: the first of
     them stands for all. The charts share one y axis.
@@ -137,7 +138,7 @@ def value_by_position(study: Study, config: Config) -> Panel:
     drawings: list[Drawing] = []
     left_out: list[str] = []
     shown = [
-        (group, {name: first_by_position(study.of(group[0].name), name) for name in ("value", "return")})
+        (group, {name: first_by_position(study.of(group[0].name), name) for name in POSITION_LINES})
         for group in same_critic(config)
     ]
     ends = [
@@ -155,9 +156,9 @@ def value_by_position(study: Study, config: Config) -> Panel:
             title=group[0].label,
             x_label="position in the response (share of its length)",
             unit="reward",
-            series=(
-                _series("value", centres, profiles["value"], 1),
-                _series("return", centres, profiles["return"], 2),
+            series=tuple(
+                _series(name, centres, profile, style)
+                for style, (name, profile) in enumerate(profiles.items(), 1)
             ),
             note=f"The same critic and returns: {others}." if others else "",
             y_range=round_ends([*ends, 0.0]),

@@ -51,8 +51,9 @@ def _notes(study: Study, config: Config) -> Iterator[str]:
             f"{_START[config.pretrain_critic.start_from]}"
         )
     yield (
-        "On a CPU a run is a function of its configuration and seed: steps and accuracies do not depend on "
-        "the machine, times do."
+        "With the same workers and threads on the same kind of CPU a run is a function of its configuration "
+        "and seed. Elsewhere last digits, and with them single samples, can differ, as between seeds; "
+        "times belong to the machine."
     )
     if any(row.paper is not None for row in config.ablation.rows):
         yield (

@@ -36,7 +36,8 @@ def values(study: Study, summary: Summary, config: Config) -> dict[str, Any]:
             {
                 "title": table.title,
                 "results": results_table(own, study),
-                "diagnostics": diagnostics_table(own),
+                "critic": ends_table(own, CRITIC),
+                "policy": ends_table(own, POLICY),
                 "curves": table_curves([by_name[name] for name in table.rows], study, f"table-{index}"),
             }
         )
@@ -63,7 +64,7 @@ def subject(study: Study, summary: Summary, config: Config) -> str:
     return (
         f"{runs} runs in {len(rows)} rows on a {config.model.kind} model, all from one SFT policy with "
         f"accuracy {with_interval(base)} and {figure(float(base['mean_response_tokens']))} tokens per "
-        f"response on {study.benchmark}. {runs - stopped} runs finished, {stopped} were stopped by a guard. "
+        f"response on {study.benchmark}. {runs - stopped} runs finished, a guard stopped {stopped}. "
         f"All runs together: {duration(sum(run.seconds for run in study.runs))}."
     )
 
@@ -108,26 +109,26 @@ def guards(row: Row) -> str:
     return "; ".join([*stopped, *warned]).replace("_", " ") or "none"
 
 
-_ENDS: tuple[tuple[str, str, bool], ...] = (
+Measures = tuple[tuple[str, str, bool], ...]
+"""Name in the summary, name in the table, whether it has a sign."""
+CRITIC: Measures = (
     ("value_bias", "value bias", True),
-    ("stopping_advantage", "stopping advantage", True),
-    ("stopping_hazard", "hazard of stopping", False),
     ("explained_variance", "explained variance", True),
+    ("stopping_advantage", "advantage of stopping", True),
+)
+POLICY: Measures = (
+    ("stopping_hazard", "hazard of stopping", False),
     ("entropy", "entropy", False),
     ("kl_to_sft", "KL to SFT", False),
 )
-"""Name in the summary, name in the table, whether it has a sign."""
-_BOTH_ENDS = ("value_bias", "stopping_advantage")
 
 
-def diagnostics_table(rows: Sequence[Row]) -> dict[str, Any]:
-    """What the critic says at the first and at the last step, and where the policy went; columns that no row
-    has are left out."""
+def ends_table(rows: Sequence[Row], measures: Measures) -> dict[str, Any]:
+    """Measures at the first and at the last step; columns that no row has are left out."""
     columns: list[tuple[str, Callable[[Row], str]]] = []
-    for name, label, sign in _ENDS:
+    for name, label, sign in measures:
         for end, when in (("first", "at step 1"), ("last", "at the end")):
-            wanted = end == "last" or name in _BOTH_ENDS
-            if wanted and any(row[name][end] for row in rows):
+            if any(row[name][end] for row in rows):
 
                 def cell(row: Row, name: str = name, end: str = end, sign: bool = sign) -> str:
                     return plus_minus(row[name][end], sign=sign)

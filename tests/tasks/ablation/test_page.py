@@ -22,7 +22,7 @@ from vcppo.config import Config, Runtime, load_params
 from vcppo.errors import ConfigurationError
 from vcppo.pipeline import StageSpec
 
-OUTS = ("metrics/ablation.json", "plots/ablation.csv", "ablation/report/index.html")
+OUTS = ("metrics/ablation.json", "plots/ablation.csv", "ablation/report")
 
 
 def html_of(path: Path, config: Config) -> str:
@@ -59,7 +59,7 @@ def test_tables_stand_beside_the_papers_figures_and_begin_with_the_sft_policy(pa
         page.words
     )
     assert "length collapse stopped 1; length collapse warned in 3, first at step 5" in page.words
-    assert "value bias at step 1" in page.words and "stopping advantage at the end" in page.words
+    assert "value bias at step 1" in page.words and "advantage of stopping at the end" in page.words
 
 
 def test_claims_that_fail_and_comparisons_within_chance_are_shown(page: Page) -> None:
@@ -81,7 +81,7 @@ def test_every_row_of_a_table_is_drawn_with_its_band(page: Page) -> None:
 def test_a_stopped_run_is_told_with_its_reason_as_text(page: Page, html: str) -> None:
     assert "stopped: length_collapse guard length_collapse, steps 5 to 6: <too short>" in page.words
     assert "<too short>" not in html
-    assert "11 runs finished, 1 were stopped by a guard" in page.words
+    assert "11 runs finished, a guard stopped 1." in page.words
     assert "A run that a guard stopped counts with" in page.words
 
 
@@ -152,7 +152,7 @@ def test_the_stage_writes_its_three_outputs_and_says_what_does_not_hold(
         rows = list(csv.DictReader(stream))
     assert {row["row"] for row in rows} == {"grpo", "ppo", "vc_ppo", "lam_actor_1"}
     assert [row["value_bias"] for row in rows if row["row"] == "grpo"] == [""] * 8
-    assert (out / OUTS[2]).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert (out / OUTS[2] / "index.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_a_profile_without_a_study_is_refused(tmp_path: Path) -> None:
