@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks.ablation.charts import pretraining, share_label, table_curves, value_by_position
+from tasks.ablation.charts import table_curves, value_by_position
 from tasks.ablation.notes import notes
+from tasks.ablation.pretraining import pretraining, share_label
 from tasks.ablation.results import Study
 from tasks.ablation.summary import REACHED
 from tasks.ablation.text import plus_minus, verdict

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from tasks import ablation_report
-from tasks.ablation.charts import slow_phase
 from tasks.ablation.page import render
+from tasks.ablation.pretraining import slow_phase
 from tasks.ablation.results import read_study
 from tasks.ablation.summary import summarise
 from tasks.reporting.plot import Chart, Series, draw
