@@ -6,17 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 
-from vcppo.errors import DataError
+from vcppo.errors import ConfigurationError, DataError
 from vcppo.grading import canonical_gold, grade, steps
 
 CANONICAL = "canonical"
 LETTERS = "ABCD"
+NUM_THREADS = 4
+"""Enough to keep the workers busy to which the MATH grader gives its golds."""
 
 
 def gold_states(golds: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str, str]]:
     """Of each different (gold, grader): `canonical` or what it should be; the grade of the gold answer
     itself (`right`); the grade of another answer, gold + 1 (`wrong`)."""
-    return {(gold, grader): _state(gold, grader) for gold, grader in set(golds)}
+    from concurrent.futures import ThreadPoolExecutor
+
+    asked = list(dict.fromkeys(golds))
+    with ThreadPoolExecutor(NUM_THREADS) as threads:
+        return dict(zip(asked, threads.map(lambda pair: _state(*pair), asked), strict=True))
 
 
 def letter_p_value(letters: Iterable[str]) -> float:
@@ -45,7 +51,7 @@ def another_answer(gold: str, grader: str) -> str:
 def _state(gold: str, grader: str) -> tuple[str, str, str]:
     try:
         canonical = canonical_gold(gold, grader)
-    except DataError as error:
+    except (ConfigurationError, DataError) as error:
         return f"unreadable: {error}", "not graded", "not graded"
     itself, other = (grade(response, gold, grader).status for response in _responses(gold, canonical, grader))
     return CANONICAL if canonical == gold else f"should be {canonical}", itself, other

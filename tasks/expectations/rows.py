@@ -1,44 +1,36 @@
-"""Prepared problems read row group by row group, each reduced to plain cells: no text outlives its group.
+"""Prepared problems of one row group reduced to plain cells: no text outlives its group.
 
-Imports nothing heavy: worker processes start with this module.
+Whole columns are sifted at once; only what might be remarkable is looked at row by row. Imports nothing
+heavy: worker processes start with this module.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.expectations.signs import NONE, answer_inside, language, option_state, template_state
+from tasks.expectations.prepared import Problems, Prompts, read_group
+from tasks.expectations.signs import (
+    ANSWER_HINTS,
+    FOREIGN_PARTS,
+    NONE,
+    answer_inside,
+    language,
+    option_state,
+    template_state,
+)
 from tasks.expectations.tokens import Prompt, most_tokens
 from tasks.sources.contamination import BenchmarkIndex
-from tasks.sources.figures import figure_marker
+from tasks.sources.figures import HINTS, figure_marker
 from tasks.sources.words import comparison_key
 from vcppo.config import DataConfig
-from vcppo.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One prepared problem."""
-
-    id: str
-    source: str
-    grader: str
-    gold: str
-    problem: str
-    options: list[str]
-    prompt: list[dict[str, str]]
-
-    @property
-    def compared(self) -> str:
-        """The text that makes the problem another one: the order of its options does not."""
-        return "\n".join([self.problem, *sorted(self.options)])
 
 
 @dataclass(frozen=True)
@@ -53,117 +45,148 @@ class Reference:
     trusted_bound: int
     """A prompt whose most tokens are no more than this is not counted: `max_prompt_tokens`, or 0 to count
     them all."""
+    expressible: str
+    """Characters that the tokenizer surely expresses; others are handed back."""
 
 
 @dataclass
 class Described:
     """The cells of one row group by column, and what is left to do."""
 
-    columns: dict[str, list[Any]] = field(default_factory=dict)
+    columns: dict[str, pa.Array] = field(default_factory=dict)
+    prompt_tokens: list[int] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
     """Digest of what makes each problem another one."""
-    uncounted: list[tuple[int, Prompt]] = field(default_factory=list)
-    """Rows whose `prompt_tokens` must be counted: their place and prompt."""
+    uncounted: dict[int, Prompt] = field(default_factory=dict)
+    """Prompts whose tokens must be counted, by their place."""
+    rare: dict[int, str] = field(default_factory=dict)
+    """Characters of a prompt that are not surely expressible, by its place."""
 
 
 def describe(path: Path, group: int, split: str, reference: Reference) -> Described:
-    """The cells of one row group of a prepared file, but for what the grader and the tokenizer say."""
-    result = Described()
-    rows = []
-    for place, row in enumerate(read_rows(path, group)):
-        tokens = most_tokens(row.prompt, reference.frame)
-        if tokens > reference.trusted_bound:
-            result.uncounted.append((place, row.prompt))
-        result.keys.append(hashlib.sha256(comparison_key(row.compared).encode()).digest()[:16])
-        rows.append({**_cells(row, split, reference), "prompt_tokens": tokens})
-    result.columns = {name: [cells[name] for cells in rows] for name in rows[0]} if rows else {}
-    return result
+    """The cells of one row group of a prepared file, but for what the grader and the tokenizer say.
 
-
-def read_rows(path: Path, group: int | None = None) -> Iterator[Row]:
-    """Problems of one row group, or of the whole file. Raises DataError if it is torn or lacks a column."""
+    Raises DataError as `read_group` does.
+    """
+    import numpy as np
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path) as file:
-            for number in range(file.num_row_groups) if group is None else (group,):
-                table = file.read_row_group(number)
-                yield from (Row(*cells) for cells in zip(*_lists(table, path), strict=True))
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from None
-
-
-def num_groups_and_rows(path: Path) -> tuple[int, int]:
-    """Row groups and rows of a prepared file. Raises DataError if it is missing or torn."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_metadata(path)
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from None
-    return metadata.num_row_groups, metadata.num_rows
-
-
-def unreadable(path: Path, error: Exception) -> DataError:
-    """The error for a missing or torn file."""
-    return DataError(f"{path}: is no readable parquet file ({error}); run `dvc repro prepare` again")
+    rows = read_group(path, group)
+    prompts = Prompts(rows)
+    compared = rows.compared()
+    bounds = most_tokens(prompts.num_bytes(), reference.frame)
+    counted = np.flatnonzero(bounds > reference.trusted_bound)
+    columns = {
+        "id": rows.id,
+        "split": pa.repeat(split, len(rows.id)),
+        "source": rows.source,
+        "grader": rows.grader,
+        "prompt_sha256": pa.array([hashlib.sha256(text.encode()).hexdigest() for text in prompts.joined()]),
+        "gold": rows.gold,
+        "template": _templates(rows, prompts.last(), reference.data),
+        "overlap": _overlaps(compared, split, reference),
+        **_signs(rows, reference),
+    }
+    return Described(
+        columns,
+        bounds.tolist(),
+        [hashlib.sha256(comparison_key(text).encode()).digest()[:16] for text in compared],
+        dict(zip(counted.tolist(), rows.prompt.take(pa.array(counted)).to_pylist(), strict=True)),
+        _rare_characters(prompts, reference.expressible),
+    )
 
 
-def column(table: pa.Table, name: str, path: Path) -> list[Any]:
-    """One column; a dotted name reaches into a struct. Raises DataError if it is not there."""
+def _templates(rows: Problems, contents: pa.StringArray, data: DataConfig) -> pa.Array:
     import pyarrow.compute as pc
 
-    top, _, inner = name.partition(".")
-    present = table.column_names
-    if top in present and inner:
-        present = [f"{top}.{field.name}" for field in table.schema.field(top).type]
-    if name not in present:
-        raise DataError(f"{path}: has no column {name!r}, only {', '.join(present)}; run `dvc repro prepare`")
-    values = table.column(top)
-    return (pc.struct_field(values, inner) if inner else values).to_pylist()
+    prefix, suffix = data.prompt_template.split("{problem}")
+    sound = pc.equal(pc.binary_join_element_wise(prefix, rows.problem, suffix, ""), contents)
+    for part in (prefix.strip(), suffix.strip()):
+        if part:
+            sound = pc.and_(sound, pc.equal(pc.count_substring(contents, part), 1))
+    for part in FOREIGN_PARTS:
+        sound = pc.and_(sound, pc.invert(pc.match_substring(rows.problem, part)))
+
+    def state(row: int) -> str:
+        content, text = contents[row].as_py(), rows.problem[row].as_py()
+        return template_state(content, _shown_in(content, text, prefix, suffix), data.prompt_template)
+
+    return _sifted("once", pc.invert(sound), state)
 
 
-def _lists(table: pa.Table, path: Path) -> list[list[Any]]:
-    names = (
-        "extra_info.id",
-        "data_source",
-        "extra_info.grader",
-        "reward_model.ground_truth",
-        "extra_info.problem",
-        "extra_info.options",
-        "prompt",
+def _signs(rows: Problems, reference: Reference) -> dict[str, pa.Array]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def text(row: int) -> str:
+        return str(rows.problem[row].as_py())
+
+    def answer(row: int) -> str:
+        return answer_inside(text(row), reference.traces.get(rows.id[row].as_py(), ()))
+
+    def options(row: int) -> str:
+        return option_state(rows.options[row].as_py() or (), rows.grader[row].as_py())
+
+    foreign = pc.invert(pc.string_is_ascii(rows.problem))
+    with_trace = pc.is_in(rows.id, pa.array(list(reference.traces), pa.string()))
+    choice = pc.or_(
+        pc.equal(pc.fill_null(rows.grader, ""), "gpqa"),
+        pc.greater(pc.fill_null(pc.list_value_length(rows.options), 0), 0),
     )
-    return [column(table, name, path) for name in names]
-
-
-def _cells(row: Row, split: str, reference: Reference) -> dict[str, Any]:
-    data = reference.data
-    content = row.prompt[-1]["content"]
-    overlap = reference.index.overlap(row.compared, data.contamination_coverage) if split == "train" else None
     return {
-        "id": row.id,
-        "split": split,
-        "source": row.source,
-        "grader": row.grader,
-        "prompt_sha256": hashlib.sha256(_prompt_text(row.prompt).encode()).hexdigest(),
-        "gold": row.gold,
-        "language": language(row.problem),
-        "template": template_state(content, _shown_in(content, row.problem, data), data.prompt_template),
-        "answer_inside": answer_inside(row.problem, reference.traces.get(row.id, ())),
-        "figure": figure_marker(row.problem) or NONE,
-        "options": option_state(row.options, row.grader),
-        "overlap": overlap.benchmark_id if overlap else NONE,
+        "language": _sifted("en", foreign, lambda row: language(text(row))),
+        "answer_inside": _sifted(NONE, pc.or_(with_trace, _any_of(rows.problem, ANSWER_HINTS)), answer),
+        "figure": _sifted(
+            NONE,
+            # upper and lower case of letters beyond ASCII are Python's to tell
+            pc.or_(foreign, _any_of(rows.problem, HINTS, ignore_case=True)),
+            lambda row: figure_marker(text(row)) or NONE,
+        ),
+        "options": _sifted("no choice", choice, options),
     }
 
 
-def _prompt_text(messages: Prompt) -> str:
-    return "\0".join(f"{message['role']}\0{message['content']}" for message in messages)
+def _any_of(texts: pa.StringArray, parts: Sequence[str], ignore_case: bool = False) -> pa.BooleanArray:
+    """Which texts hold one of these parts."""
+    import pyarrow.compute as pc
+
+    return pc.match_substring_regex(texts, "|".join(map(re.escape, parts)), ignore_case=ignore_case)
 
 
-def _shown_in(content: str, text: str, data: DataConfig) -> str:
+def _overlaps(compared: Sequence[str], split: str, reference: Reference) -> pa.Array:
+    import pyarrow as pa
+
+    if split != "train":
+        return pa.repeat(NONE, len(compared))
+    index, coverage = reference.index, reference.data.contamination_coverage
+    found = (index.overlap(text, coverage) for text in compared)
+    return pa.array([overlap.benchmark_id if overlap else NONE for overlap in found], pa.string())
+
+
+def _rare_characters(prompts: Prompts, expressible: str) -> dict[int, str]:
+    import pyarrow.compute as pc
+
+    known = "".join(rf"\x{{{ord(character):x}}}" for character in expressible)
+    texts = prompts.texts()
+    rows = pc.indices_nonzero(
+        pc.match_substring_regex(texts, f"[^{known}]" if known else "(?s).")
+    ).to_pylist()
+    certain = set(expressible)
+    return {row: "".join(sorted(set(texts[row].as_py()) - certain)) for row in rows}
+
+
+def _sifted(common: str, remarkable: pa.BooleanArray, state: Callable[[int], str]) -> pa.Array:
+    """A column that is `common` but where a row may be remarkable: there it is the row's `state`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells: list[Any] = [common] * len(remarkable)
+    for row in pc.indices_nonzero(remarkable).to_pylist():
+        cells[row] = state(row)
+    return pa.array(cells, pa.string())
+
+
+def _shown_in(content: str, text: str, prefix: str, suffix: str) -> str:
     """The problem as the message shows it: the text itself, or with its lettered options behind it."""
-    prefix, suffix = data.prompt_template.split("{problem}")
     inner = content.removeprefix(prefix).removesuffix(suffix)
     return inner if inner.startswith(f"{text}\n\n(A) ") else text

@@ -13,7 +13,11 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 _LETTER = re.compile(r"[^\W\d_]")
 _ANSWER = re.compile(r"\\boxed|####\s*\S|\bAnswer\s*:\s*\S")
-_FOREIGN = tuple(part.strip() for template in DAPO_TEMPLATES for part in (template.prefix, template.suffix))
+ANSWER_HINTS = ("boxed", "###", "Answer")
+"""Every mark of an answer holds one of these: plain substrings are found ten times faster."""
+FOREIGN_PARTS = tuple(
+    part.strip() for template in DAPO_TEMPLATES for part in (template.prefix, template.suffix)
+)
 
 
 def language(text: str) -> str:
@@ -30,8 +34,7 @@ def language(text: str) -> str:
 def answer_inside(text: str, traces: Sequence[str]) -> str:
     """`boxed`-like marks of an answer in a problem's text, or `solution` if it holds one of its traces;
     else `none`."""
-    # plain substrings first: they are found ten times faster
-    found = _ANSWER.search(text) if "boxed" in text or "###" in text or "Answer" in text else None
+    found = _ANSWER.search(text) if any(hint in text for hint in ANSWER_HINTS) else None
     if found is not None:
         return found.group(0)
     return "solution" if any(len(trace) >= 40 and trace in text for trace in traces) else NONE
@@ -45,7 +48,7 @@ def template_state(content: str, problem: str, template: str) -> str:
     for part in template.split("{problem}"):
         if part.strip() and content.count(part.strip()) != 1:
             return "repeated"
-    if any(part in problem for part in _FOREIGN):
+    if any(part in problem for part in FOREIGN_PARTS):
         return "another template inside"
     return "once"
 

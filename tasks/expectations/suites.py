@@ -88,6 +88,7 @@ def _problems(data: DataConfig) -> list[Any]:
             severity=STOP,
             meta={"name": "aime_gold_0_to_999"},
         ),
+        one_of("no_lost_characters", "lost_characters", NONE),
         one_of("gold_canonical", "gold_state", CANONICAL),
         one_of("gold_graded_right", "gold_grade", "right"),
         one_of("gold_plus_one_graded_wrong", "other_grade", "wrong", "no_answer"),

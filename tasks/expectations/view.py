@@ -6,30 +6,26 @@ Great Expectations compares whole cells, so lists and structs are reduced to has
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.expectations.golds import gold_states, letter_p_value
-from tasks.expectations.rows import (
-    Described,
-    Reference,
-    column,
-    describe,
-    num_groups_and_rows,
-    read_rows,
-    unreadable,
-)
-from tasks.expectations.tokens import count_tokens, frame_bytes
+from tasks.expectations.prepared import Problems, column, num_groups_and_rows, read_group, unreadable
+from tasks.expectations.rows import Described, Reference, describe
+from tasks.expectations.signs import NONE
+from tasks.expectations.tokens import COMMON, count_tokens, frame_bytes, lost_of
 from tasks.sources.contamination import BenchmarkIndex
 from vcppo.config import DataConfig
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 PROBLEM_COLUMNS = (
-    "id", "split", "source", "grader", "prompt_sha256", "prompt_tokens", "gold", "gold_state", "gold_grade",
-    "other_grade", "golds_of_prompt", "language", "template", "answer_inside", "figure", "options", "overlap",
+    "id", "split", "source", "grader", "prompt_sha256", "prompt_tokens", "lost_characters", "gold",
+    "gold_state", "gold_grade", "other_grade", "golds_of_prompt", "language", "template", "answer_inside",
+    "figure", "options", "overlap",
 )  # fmt: skip
 TRACE_COLUMNS = ("id", "problem", "response_tokens")
 PART_COLUMNS = ("id", "rows", "letter_p_value")
@@ -44,38 +40,41 @@ def problems_view(prepared: Path, data: DataConfig, tokenizer: Any, small: int =
     """`PROBLEM_COLUMNS`, training rows first.
 
     prompt_tokens: by the training tokenizer (an upper bound, see `SMALL`, where that keeps the limit
-    already); gold_state, gold_grade, other_grade: see `golds`; golds_of_prompt: different gold answers
-    given to the same problem; overlap: the evaluation problem that a training problem repeats; the rest:
-    see `signs`.
+    already); lost_characters: of the prompt, those that this tokenizer cannot express; gold_state,
+    gold_grade, other_grade: see `golds`; golds_of_prompt: different gold answers given to the same problem;
+    overlap: the evaluation problem that a training problem repeats; the rest: see `signs`.
     """
+    import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
     files = {split: prepared / f"{split}.parquet" for split in ("train", "eval")}
     sizes = {split: num_groups_and_rows(file) for split, file in files.items()}
     is_small = sum(rows for _, rows in sizes.values()) <= small
+    benchmarks = [read_group(files["eval"], group) for group in range(sizes["eval"][0])]
     reference = Reference(
         data=data,
-        index=BenchmarkIndex((row.id, row.compared) for row in read_rows(files["eval"])),
+        index=BenchmarkIndex(_id_and_text(benchmarks)),
         traces=_traces(prepared),
-        frame=frame_bytes(next(read_rows(files["eval"])).prompt, tokenizer) if sizes["eval"][1] else 0,
+        frame=_frame(benchmarks, tokenizer),
         trusted_bound=0 if is_small else data.max_prompt_tokens,
+        expressible="".join(sorted(set(COMMON) - lost_of(COMMON, tokenizer))),
     )
     groups = [(files[split], group, split) for split in files for group in range(sizes[split][0])]
-    columns: dict[str, list[Any]] = {name: [] for name in PROBLEM_COLUMNS}
+    columns: defaultdict[str, list[pa.Array]] = defaultdict(list)
     keys: list[bytes] = []
     for part in _described(groups, reference, 1 if is_small else NUM_WORKERS):
-        counts = count_tokens([prompt for _, prompt in part.uncounted], tokenizer)
-        for (place, _), count in zip(part.uncounted, counts, strict=True):
-            part.columns["prompt_tokens"][place] = count
+        tokens = np.array(part.prompt_tokens, dtype=np.int64)
+        tokens[list(part.uncounted)] = count_tokens(list(part.uncounted.values()), tokenizer)
+        columns["prompt_tokens"].append(pa.array(tokens))
+        columns["lost_characters"].append(_lost(part, tokenizer))
         for name, cells in part.columns.items():
-            columns[name] += cells
+            columns[name].append(cells)
         keys += part.keys
-    asked = list(zip(columns["gold"], columns["grader"], strict=True))
-    states = gold_states(asked)
-    for position, name in enumerate(("gold_state", "gold_grade", "other_grade")):
-        columns[name] = [states[each][position] for each in asked]
-    columns["golds_of_prompt"] = _golds_of_prompt(keys, columns["gold"])
-    return pd.DataFrame(columns)
+    frame = pd.DataFrame({name: pa.chunked_array(cells).to_pandas() for name, cells in columns.items()})
+    _add_gold_states(frame)
+    frame["golds_of_prompt"] = _golds_of_prompt(keys, frame["gold"])
+    return frame[list(PROBLEM_COLUMNS)]
 
 
 def traces_view(prepared: Path, problem_ids: set[str], tokenizer: Any) -> pd.DataFrame:
@@ -141,13 +140,53 @@ def _describe_in_worker(group: tuple[Path, int, str]) -> Described:
     return describe(*group, _reference)
 
 
-def _golds_of_prompt(keys: Sequence[bytes], golds: Sequence[str]) -> list[int]:
-    first: dict[bytes, str] = {}
-    several: defaultdict[bytes, set[str]] = defaultdict(set)
-    for key, gold in zip(keys, golds, strict=True):
-        if first.setdefault(key, gold) != gold:
-            several[key].update((first[key], gold))
-    return [len(several[key]) if key in several else 1 for key in keys]
+def _id_and_text(groups: Iterable[Problems]) -> Iterator[tuple[str, str]]:
+    for group in groups:
+        yield from zip(group.id.to_pylist(), group.compared(), strict=True)
+
+
+def _frame(groups: Sequence[Problems], tokenizer: Any) -> int:
+    first = next((group.prompt[0].as_py() for group in groups if len(group.prompt)), None)
+    return 0 if first is None else frame_bytes(first, tokenizer)
+
+
+def _lost(part: Described, tokenizer: Any) -> pa.Array:
+    import pyarrow as pa
+
+    lost = lost_of(set().union(*part.rare.values()), tokenizer)
+    cells = [NONE] * len(part.prompt_tokens)
+    for row, characters in part.rare.items():
+        cells[row] = "".join(character for character in characters if character in lost) or NONE
+    return pa.array(cells, pa.string())
+
+
+def _add_gold_states(frame: pd.DataFrame) -> None:
+    """The columns that `gold_states` gives, each different gold graded once."""
+    import numpy as np
+
+    numbers = frame.groupby(["gold", "grader"], dropna=False, sort=False).ngroup().to_numpy()
+    _, first = np.unique(numbers, return_index=True)  # the rows where each different pair stands first
+    pairs = frame.loc[first, ["gold", "grader"]].astype(object)
+    asked = [(gold, grader) for gold, grader in pairs.where(pairs.notna(), None).to_numpy()]
+    states = gold_states(asked)
+    for position, name in enumerate(("gold_state", "gold_grade", "other_grade")):
+        frame[name] = np.array([states[each][position] for each in asked], dtype=object)[numbers]
+
+
+def _golds_of_prompt(keys: Sequence[bytes], golds: pd.Series) -> Any:
+    """How many different golds each row's prompt has. keys: 16 bytes, equal for equal prompts."""
+    import numpy as np
+    import pandas as pd
+
+    halves = np.frombuffer(b"".join(keys), dtype=np.int64).reshape(-1, 2)
+    repeated = pd.DataFrame(halves).duplicated(keep=False).to_numpy()
+    counts = np.ones(len(keys), dtype=np.int64)
+    several: defaultdict[bytes, set[Any]] = defaultdict(set)
+    rows = np.flatnonzero(repeated).tolist()
+    for row in rows:
+        several[keys[row]].add(golds.iloc[row])
+    counts[rows] = [len(several[keys[row]]) for row in rows]
+    return counts
 
 
 def _traces(prepared: Path) -> dict[str, list[str]]:
@@ -161,6 +200,7 @@ def _traces(prepared: Path) -> dict[str, list[str]]:
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from None
     traces: defaultdict[str, list[str]] = defaultdict(list)
-    for id_, response in zip(column(table, "id", path), column(table, "response", path), strict=True):
+    ids, responses = (column(table, name, path).to_pylist() for name in ("id", "response"))
+    for id_, response in zip(ids, responses, strict=True):
         traces[id_].append(response)
     return dict(traces)

@@ -16,7 +16,7 @@ _MARKERS = re.compile(
     re.IGNORECASE,
 )
 # every marker holds one of these: plain substrings are found ten times faster
-_HINTS = (
+HINTS = (
     "asy", "graphic", "tikz", "![", "<im", "http", "figure", "diagram", "picture", "image", "graph",
     "drawing", "shown",
 )  # fmt: skip
@@ -25,7 +25,7 @@ _HINTS = (
 def figure_marker(text: str) -> str | None:
     """The first sign that a problem refers to a figure, or None."""
     lowered = text.lower()
-    if not any(hint in lowered for hint in _HINTS):
+    if not any(hint in lowered for hint in HINTS):
         return None
     found = _MARKERS.search(text)
     return found.group(0) if found else None

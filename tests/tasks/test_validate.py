@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.stats
 
@@ -14,7 +16,7 @@ from tasks.expectations.golds import another_answer, gold_states, letter_p_value
 from tasks.expectations.runner import MAX_ROWS_NAMED, Finding, run_suites
 from tasks.expectations.signs import answer_inside, language, option_state, template_state
 from tasks.expectations.suites import STOP, WARN, suites
-from tasks.expectations.tokens import count_tokens, frame_bytes, most_tokens
+from tasks.expectations.tokens import COMMON, count_tokens, frame_bytes, lost_of, most_tokens
 from tasks.expectations.view import PROBLEM_COLUMNS, parts_view, problems_view
 from tasks.sources.assembly import Placed
 from tasks.sources.catalogue import DAPO_TEMPLATES
@@ -38,6 +40,7 @@ def problems(count: int = 30) -> pd.DataFrame:
         "source": "running_sum",
         "grader": "aime",
         "prompt_tokens": 45,
+        "lost_characters": "none",
         "gold_state": "canonical",
         "gold_grade": "right",
         "other_grade": "wrong",
@@ -78,6 +81,7 @@ def test_sound_data_passes_and_every_expectation_is_counted(tmp_path: Path) -> N
         ("id", "running_sum/4", "unique_id"),
         ("prompt_sha256", f"{4:064x}", "unique_prompt"),
         ("prompt_tokens", 49, "prompt_within_limit"),
+        ("lost_characters", "€", "no_lost_characters"),
         ("gold", None, "gold_not_null"),
         ("gold", "007", "aime_gold_0_to_999"),
         ("gold", "1000", "aime_gold_0_to_999"),
@@ -279,7 +283,28 @@ def test_prompt_length_counts_the_chat_template() -> None:
 def test_a_prompt_has_no_more_tokens_than_its_bytes_allow(text: str) -> None:
     tokenizer = load_tokenizer(TinyModel())
     (count,) = count_tokens([prompt(text)], tokenizer)
-    assert count <= most_tokens(prompt(text), frame_bytes(prompt(text), tokenizer))
+    (most,) = most_tokens(np.array([len(text.encode())]), frame_bytes(prompt(text), tokenizer))
+    assert count <= most
+
+
+def test_a_character_is_lost_only_if_the_tokenizer_cannot_express_it() -> None:
+    tokenizer = load_tokenizer(TinyModel())
+    assert lost_of("aZ0 \n~€\t\u0301", tokenizer) == {"€", "\t", "\u0301"}
+    assert set(COMMON) - lost_of(COMMON, tokenizer) == {"\n", *map(chr, range(32, 127))}
+
+
+def test_a_row_without_its_text_is_told_by_its_column(tmp_path: Path) -> None:
+    pool = DATA.sources[0]
+    placed: list[Placed] = [(pool, Gold(Problem("pool/1", "1+1", "2", ""), "2"))]
+    table = verl_table(placed, "train", DATA)
+    for split in ("train", "eval"):
+        write_parquet(table, tmp_path / f"{split}.parquet")
+    write_parquet(sft_table([], DATA), tmp_path / "sft.parquet")
+    (row,) = table.to_pylist()
+    row["extra_info"]["problem"] = None
+    write_parquet(pa.Table.from_pylist([row], table.schema), tmp_path / "train.parquet")
+    with pytest.raises(DataError, match=r"train\.parquet: rows without a value in extra_info\.problem"):
+        problems_view(tmp_path, DATA, load_tokenizer(TinyModel()))
 
 
 def test_the_view_sees_what_prepared_files_hold(tmp_path: Path) -> None:
@@ -298,8 +323,8 @@ def test_the_view_sees_what_prepared_files_hold(tmp_path: Path) -> None:
     long = "How many integers from one to one hundred are divisible by three but not by five"
     train: list[Placed] = [
         (pool, Gold(Problem("pool/1", long + "?", "27", "", ("As shown.",)), "27")),
-        (pool, Gold(Problem("pool/2", "In the diagram, find x.", "1", ""), "1")),
-        (pool, Gold(Problem("pool/3", "In the  diagram, find x.", "2", ""), "2")),
+        (pool, Gold(Problem("pool/2", "In the diagram, find x in €.", "1", ""), "1")),
+        (pool, Gold(Problem("pool/3", "In the  diagram, find x in €.", "2", ""), "2")),
     ]
     options = ("w", "x", "y", "z")
     evaluation: list[Placed] = [
@@ -317,6 +342,7 @@ def test_the_view_sees_what_prepared_files_hold(tmp_path: Path) -> None:
     assert list(view["template"]) == ["once"] * 4
     assert view.loc["pool/1", "overlap"] == "choice/1"
     assert view.loc["pool/2", "figure"] == "In the diagram"
+    assert list(view["lost_characters"]) == ["none", "€", "€", "none"]
     assert list(view["golds_of_prompt"]) == [1, 2, 2, 1]
     assert view.loc["choice/1", "options"] == "four distinct"
     assert list(view["gold_state"]) == ["canonical"] * 4
