@@ -11,7 +11,7 @@ Modules:
 - `batches`       padding a list of sequences into one batch
 - `trainer`       what the three share: arguments, resuming, what a finished job leaves behind
 - `callbacks`     progress lines, stop at non-finite numbers, early stop
-- `checkpoints`   which of transformers' checkpoints are whole
+- `checkpoints`   away with torn ones of transformers (vcppo.checkpoints: what makes one whole)
 - `distributed`   one process here, or the same function on every worker of Ray Train
 
 Each kind is a job: a frozen dataclass that can be pickled, and a function `run(job, progress)` that leaves

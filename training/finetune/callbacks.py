@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from training.finetune import checkpoints
+from training.finetune.checkpoints import PREFIX
+from vcppo.checkpoints import commit
 from vcppo.errors import DivergenceError
 
 Progress = Callable[[int, int, str], None]
@@ -66,7 +67,7 @@ class CommitCheckpoints(TrainerCallback):
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.barrier()
         if state.is_world_process_zero:
-            checkpoints.commit(Path(str(args.output_dir)) / f"{checkpoints.PREFIX}{state.global_step}")
+            commit(Path(str(args.output_dir)) / f"{PREFIX}{state.global_step}")
 
 
 class StopWithoutProgress(TrainerCallback):

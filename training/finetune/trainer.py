@@ -19,7 +19,6 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from transformers import PreTrainedModel, Trainer, TrainerState, TrainingArguments
 
-from training.finetune import checkpoints
 from training.finetune.callbacks import (
     CommitCheckpoints,
     Progress,
@@ -27,6 +26,8 @@ from training.finetune.callbacks import (
     StopAtNonFinite,
     StopWithoutProgress,
 )
+from training.finetune.checkpoints import PREFIX, sweep_torn
+from vcppo.checkpoints import newest_complete
 from vcppo.config import Runtime
 from vcppo.config.stages import OptimizerConfig
 from vcppo.errors import CheckpointError, ConfigurationError
@@ -135,11 +136,11 @@ def fit(
         if type(callback).__name__ in ("PrinterCallback", "ProgressCallback"):
             trainer.remove_callback(callback)
     if trainer.is_world_process_zero():
-        checkpoints.sweep_torn(root)
+        sweep_torn(root)
     trainer.accelerator.wait_for_everyone()
-    newest = checkpoints.newest_complete(root)
+    newest = newest_complete(root, PREFIX)
     trainer.args.eval_on_start = objective.metrics is not None and newest is None
-    _train(trainer, newest, stop)
+    _train(trainer, newest[1] if newest else None, stop)
     model.config.use_cache = cached
     if trainer.is_world_process_zero():
         save(model)

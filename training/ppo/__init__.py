@@ -7,6 +7,7 @@
                                       '-- TransferQueue  columns of the batch between phases
 
 - `verl_config`     the typed configuration to verl's keys: one pure function, and the check of extra keys
+- `verl_networks`   the keys of actor, reference policy and critic
 - `launch`          start Ray, run the runner, turn its failures into ours; imports neither torch nor verl
 - `runner`          the TaskRunner actor: starts everything that imports slowly side by side
 - `trainer`         the verl trainer plugin: decoupled GAE, reproducible order, records before checkpoints
@@ -22,7 +23,7 @@
 - `workers`, `cpu_platform`     verl on a CPU: device, engines, seeded value head, fused cross-entropy
 - `reward`          the score function for verl's own agent loops (the vLLM engine)
 - `dataset`         only the columns that the rollout uses
-- `checkpoints`     manifests, the newest complete checkpoint, retention
+- `checkpoints`     which checkpoints stay, go, or are set aside (vcppo.checkpoints: what makes one whole)
 - `metrics_log`     metrics.jsonl, one line a step, the local truth
 - `hooks` every private piece of verl that we rely on (tests/training/ppo/test_hooks.py is the contract)
 

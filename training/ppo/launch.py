@@ -13,6 +13,7 @@ from training.ppo.log_follower import LogFollower
 from training.ppo.metrics_log import truncate_metrics
 from training.ppo.verl_config import RunPaths, verl_settings
 from training.ray_session import ray_session
+from vcppo.checkpoints import newest_complete
 from vcppo.config import Config, Runtime
 from vcppo.errors import InfrastructureError, VcppoError
 
@@ -41,7 +42,7 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
             directory holds the evidence.
         VcppoError: the trainer failed otherwise, or ended before its last step.
     """
-    newest = checkpoints.newest_complete(paths.checkpoints)
+    newest = newest_complete(paths.checkpoints, checkpoints.PREFIX)
     if newest:
         checkpoints.check_fingerprint(newest[1], fingerprint)
     resumed_step = newest[0] if newest else 0
@@ -58,7 +59,7 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
         last_step = _run(compose(settings), runtime, paths, fingerprint)
         if last_step != config.train.num_steps:
             raise VcppoError(f"training ended at step {last_step}, asked for were {config.train.num_steps}")
-        newest = checkpoints.newest_complete(paths.checkpoints)
+        newest = newest_complete(paths.checkpoints, checkpoints.PREFIX)
     if newest is None or newest[0] != config.train.num_steps:
         raise VcppoError(
             f"{paths.checkpoints}: no complete checkpoint of step {config.train.num_steps} was written"

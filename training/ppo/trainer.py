@@ -39,6 +39,7 @@ from training.ppo.metrics_log import append_metrics, read_metrics
 from training.ppo.policy_loss import WEIGHT_COLUMN
 from training.ppo.replay_buffer import key_order
 from training.ppo.targets import TargetSettings, make_targets
+from vcppo.checkpoints import commit, verify
 from vcppo.config.train import GaeConfig, GuardsConfig, RewardConfig, StoppingConfig
 
 MODE = "vcppo"
@@ -232,9 +233,9 @@ class VcppoTrainer(PPOTrainerSync):
         facts: dict[str, Any] = dict(self.config.vcppo.checkpoint_facts)
         facts["layout"] = dict(facts["layout"])
         facts["policy_version"] = self.global_steps
-        directory = root / f"global_step_{self.global_steps}"
-        checkpoints.commit(directory, self.global_steps, facts)
-        checkpoints.verify(directory)
+        directory = root / f"{checkpoints.PREFIX}{self.global_steps}"
+        commit(directory, {"step": self.global_steps, **facts})
+        verify(directory)
         # while a guard counts bad steps, the checkpoint from before them must survive
         since = self.guards.suspect_since()
         good = checkpoints.last_before(root, since) if since is not None else None

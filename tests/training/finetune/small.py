@@ -103,16 +103,16 @@ def kill_at(when: str) -> Progress:
         os.kill(os.getpid(), signal.SIGKILL)
 
     if name == "save":
-        from training.finetune import checkpoints
+        from training.finetune import callbacks
 
-        commit = checkpoints.commit
+        commit = callbacks.commit
 
         def commit_or_die(directory: Path) -> None:
-            if directory.name == f"{checkpoints.PREFIX}{number}":
+            if directory.name == f"{callbacks.PREFIX}{number}":
                 die()
             commit(directory)
 
-        checkpoints.commit = commit_or_die
+        callbacks.commit = commit_or_die
     if name == "end":
         from training.finetune import trainer
 

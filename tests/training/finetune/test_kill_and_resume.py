@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.training.finetune import small
-from training.finetune.checkpoints import newest_complete
+from training.finetune.checkpoints import PREFIX
 from training.finetune.distributed import run_job
+from vcppo.checkpoints import newest_complete
 from vcppo.files import sha256_path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,6 +85,5 @@ def test_at_most_two_checkpoints_are_kept_and_both_are_whole(tmp_path: Path) -> 
     run_job(small.RUNNERS["sft"], small.make_job("sft", tmp_path, tmp_path), small.ignore)
     kept = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert kept == ["checkpoint-10", "checkpoint-12"]
-    newest = newest_complete(tmp_path / "checkpoints")
-    assert newest is not None
-    assert newest.name == "checkpoint-12"
+    newest = newest_complete(tmp_path / "checkpoints", PREFIX)
+    assert newest == (12, tmp_path / "checkpoints" / "checkpoint-12")

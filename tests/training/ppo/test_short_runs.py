@@ -15,12 +15,13 @@ import pytest
 
 from tests.tasks.conftest import lay_workspace
 from tests.training.ppo.run_training import make_inputs, short_config, start, start_training
-from training.ppo import checkpoints
+from training.ppo.checkpoints import PREFIX
 from training.ppo.metrics_log import read_metrics
+from vcppo.checkpoints import by_step, newest_complete
 from vcppo.config import dump_yaml
 from vcppo.errors import NonFiniteError
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Finishe
         "vapo": start_training(inputs, vapo, logs["vapo"], "vapo", VCPPO_WANDB_MODE="offline"),
     }
     try:
-        codes = {name: process.wait(timeout=300) for name, process in processes.items()}
+        codes = {name: process.wait(timeout=240) for name, process in processes.items()}
         output = {name: log.read_text() for name, log in logs.items()}
         (work,) = (stage / "work" / "train").iterdir()
         yield {
@@ -102,8 +103,8 @@ def test_the_last_good_checkpoint_is_kept_and_the_bad_step_was_never_saved(
     runs: dict[str, Finished],
 ) -> None:
     root = runs["stage"].work / "checkpoints"
-    assert list(checkpoints.step_directories(root)) == [1]
-    assert checkpoints.newest_complete(root) == (1, root / "global_step_1")
+    assert list(by_step(root, PREFIX)) == [1]
+    assert newest_complete(root, PREFIX) == (1, root / "global_step_1")
 
 
 def test_nothing_of_a_stopped_run_is_published(runs: dict[str, Finished]) -> None:
