@@ -114,12 +114,14 @@ def _measure_bare(config: Any, folder: Path) -> dict[str, float]:
     from training.generation.prompts import encode_prompt, read_problems
     from training.generation.sampler import TorchSampler
     from training.models import new_value_model
+    from vcppo.config.base import SamplingConfig
 
     torch.set_num_threads(1)
     tokenizer = AutoTokenizer.from_pretrained(folder / "policy")
     policy: Any = AutoModelForCausalLM.from_pretrained(folder / "policy", attn_implementation="sdpa")
     critic: Any = new_value_model(folder / "policy", seed=1)
     sampler = TorchSampler(policy, 0, {tokenizer.eos_token_id}, seed=1)
+    likeliest = SamplingConfig(top_k=1)
     problems = read_problems(folder / "train.parquet")[:BATCH]
     prompts = [encode_prompt(tokenizer, p.messages, 64) for p in problems]
     width = len(prompts[0])  # every prompt has the same number of digits
@@ -137,7 +139,7 @@ def _measure_bare(config: Any, folder: Path) -> dict[str, float]:
 
     for step in range(NUM_STEPS):
         keys = [f"{step}/{p.id}" for p in problems]
-        drawn = timed("gen", partial(sampler.generate, prompts, keys, RESPONSE_TOKENS, top_k=1))
+        drawn = timed("gen", partial(sampler.generate, prompts, keys, RESPONSE_TOKENS, likeliest))
         ids = torch.cat([torch.tensor(prompts), drawn.tokens], 1).clone()
         mask = torch.arange(RESPONSE_TOKENS)[None] < drawn.lengths[:, None]
         rewards = place_score_on_last_token(torch.full((BATCH,), -1.0), mask)

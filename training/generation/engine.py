@@ -92,9 +92,7 @@ class Engine:
             prompts,
             [draw.key(request) for request in requests],
             draw.max_response_tokens,
-            temperature=draw.sampling.temperature,
-            top_p=draw.sampling.top_p,
-            top_k=draw.sampling.top_k,
+            draw.sampling,
         )
         lengths = drawn.lengths.tolist()
         token_lists = [row[:n].tolist() for row, n in zip(drawn.tokens, lengths, strict=True)]

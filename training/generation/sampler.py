@@ -11,9 +11,11 @@ import torch
 from training.generation.decoders import make_decoder
 from training.generation.noise import row_uniforms
 from training.generation.pick import pick_tokens
+from vcppo.config.base import SamplingConfig
 
 COMPACT_BELOW = 0.75
 """Drop finished sequences from the batch once fewer than this share of its rows is alive."""
+PLAIN_SAMPLING = SamplingConfig()
 
 
 @dataclass(frozen=True)
@@ -55,28 +57,17 @@ class TorchSampler:
         prompts: Sequence[Sequence[int]],
         keys: Sequence[str],
         max_new: int,
-        *,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        top_k: int = 0,
+        sampling: SamplingConfig = PLAIN_SAMPLING,
     ) -> Sampled:
         """Sample one response a prompt. `keys` name the samples: equal keys draw equal noise."""
         order = sorted(range(len(keys)), key=lambda i: (keys[i], list(prompts[i])))
-        drawn = self._generate(
-            [prompts[i] for i in order], [keys[i] for i in order], max_new, temperature, top_p, top_k
-        )
+        drawn = self._generate([prompts[i] for i in order], [keys[i] for i in order], max_new, sampling)
         back = torch.empty(len(order), dtype=torch.long)
         back[torch.tensor(order)] = torch.arange(len(order))
         return Sampled(drawn.tokens[back], drawn.log_probs[back], drawn.lengths[back], drawn.stopped[back])
 
     def _generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        keys: Sequence[str],
-        max_new: int,
-        temperature: float,
-        top_p: float,
-        top_k: int,
+        self, prompts: Sequence[Sequence[int]], keys: Sequence[str], max_new: int, sampling: SamplingConfig
     ) -> Sampled:
         batch, device = len(prompts), self.model.device
         ids, mask = _left_pad(prompts, self.pad_id, device)
@@ -89,7 +80,9 @@ class TorchSampler:
         rows = torch.arange(batch, device=device)  # which response each row of the running batch belongs to
         logits, last = self.decoder.prefill(ids, mask, positions, max_new), positions[:, -1]
         for t in range(max_new):
-            next_ids, next_log_probs = pick_tokens(logits, uniforms[rows, t], temperature, top_p, top_k)
+            next_ids, next_log_probs = pick_tokens(
+                logits, uniforms[rows, t], sampling.temperature, sampling.top_p, sampling.top_k
+            )
             running = ~stopped[rows]
             tokens[rows[running], t] = next_ids[running]
             log_probs[rows[running], t] = next_log_probs[running]

@@ -21,7 +21,8 @@ from verl.utils import hf_tokenizer
 from training.algorithms import place_score_on_last_token
 from training.generation.prompts import encode_prompt
 from training.generation.scoring import Scored, score_responses
-from training.ppo.rollout_server import GeneratedBatch, server_name
+from training.ppo.rollout_server import GeneratedBatch, sampling_config, server_name
+from vcppo.config.base import SamplingConfig
 from vcppo.config.stages import RewardConfig
 
 
@@ -54,8 +55,7 @@ class BatchAgentLoopManager:
         sources = _column(prompts, "data_source")
         validating = "validate" in prompts.keys() and bool(_column(prompts, "validate")[0])  # noqa: SIM118
         step = int(_column(prompts, "global_steps")[0])
-        settings = self._sampling(validating)
-        num_samples = settings.pop("n")
+        num_samples, sampling = self._sampling(validating)
 
         # one entry a (prompt, sample): the key names its noise and its place in the batch
         owners = [i for i in range(len(prompts)) for _ in range(num_samples)]
@@ -73,7 +73,7 @@ class BatchAgentLoopManager:
             encode_prompt(self.tokenizer, tuple(messages), self.rollout.prompt_length)
             for messages in column["raw_prompt"]
         ]
-        drawn = self._generate([encoded[i] for i in owners], noise, settings)
+        drawn = self._generate([encoded[i] for i in owners], noise, sampling)
         texts = self.tokenizer.batch_decode(_split(drawn), skip_special_tokens=True)
         finish = ["stop" if stopped else "length" for stopped in drawn.stopped]
         golds = [column["reward_model"][i]["ground_truth"] for i in owners]
@@ -121,20 +121,14 @@ class BatchAgentLoopManager:
         )
         tq.kv_batch_put(keys=uids, partition_id=partition, tags=[{"status": "finished"}] * len(uids))
 
-    def _sampling(self, validating: bool) -> dict[str, Any]:
+    def _sampling(self, validating: bool) -> tuple[int, SamplingConfig]:
+        """Samples a prompt, and how each is drawn."""
         source = self.rollout.val_kwargs if validating else self.rollout
-        settings = {
-            "n": int(source.n),
-            "temperature": float(source.temperature),
-            "top_p": float(source.top_p),
-            "top_k": int(source.top_k),
-        }
-        if validating and not source.get("do_sample", False):
-            settings |= {"temperature": 0.0, "top_p": 1.0, "top_k": -1}
-        return settings
+        greedy = validating and not source.get("do_sample", False)
+        return int(source.n), SamplingConfig(temperature=0.0) if greedy else sampling_config(source)
 
     def _generate(
-        self, prompts: list[list[int]], keys: list[str], settings: dict[str, Any]
+        self, prompts: list[list[int]], keys: list[str], sampling: SamplingConfig
     ) -> GeneratedBatch:
         """One call a server, equal contiguous shares, so that the share does not depend on who is free."""
         cuts = np.linspace(0, len(prompts), len(self.servers) + 1).astype(int)
@@ -144,9 +138,7 @@ class BatchAgentLoopManager:
                     prompts[a:b],
                     keys[a:b],
                     int(self.rollout.response_length),
-                    settings["temperature"],
-                    settings["top_p"],
-                    settings["top_k"],
+                    sampling,
                 )
                 for server, a, b in zip(self.servers, cuts, cuts[1:], strict=False)
                 if b > a

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from vcppo.config.base import SamplingConfig
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +69,15 @@ def server_settings(config: Any) -> ServerSettings:
     )
 
 
+def sampling_config(params: Mapping[str, Any]) -> SamplingConfig:
+    """From verl's keys; its top_k of -1 keeps all tokens, as our 0."""
+    return SamplingConfig(
+        temperature=float(params.get("temperature", 1.0)),
+        top_p=float(params.get("top_p", 1.0)),
+        top_k=max(int(params.get("top_k", 0)), 0),
+    )
+
+
 class RolloutServer:
     """Samples for the trainer; receives new weights after each step."""
 
@@ -97,9 +108,7 @@ class RolloutServer:
         prompts: Sequence[Sequence[int]],
         keys: Sequence[str],
         max_new: int,
-        temperature: float,
-        top_p: float,
-        top_k: int,
+        sampling: SamplingConfig,
     ) -> GeneratedBatch:
         """One response a prompt. `keys` name the samples (see training.generation.noise)."""
         import torch
@@ -109,13 +118,7 @@ class RolloutServer:
             for start in range(0, len(prompts), self.settings.batch_size):
                 part = slice(start, start + self.settings.batch_size)
                 drawn = await asyncio.to_thread(
-                    self.sampler.generate,
-                    prompts[part],
-                    keys[part],
-                    max_new,
-                    temperature=temperature,
-                    top_p=top_p,
-                    top_k=max(top_k, 0),
+                    self.sampler.generate, prompts[part], keys[part], max_new, sampling
                 )
                 real = torch.arange(drawn.tokens.shape[1])[None] < drawn.lengths[:, None]
                 tokens.append(drawn.tokens[real].int())
@@ -137,9 +140,7 @@ class RolloutServer:
             [list(prompt_ids)],
             [str(request_id)],
             int(limit or self.settings.response_length),
-            float(sampling_params.get("temperature", 1.0)),
-            float(sampling_params.get("top_p", 1.0)),
-            int(sampling_params.get("top_k", 0)),
+            sampling_config(sampling_params),
         )
         return TokenOutput(
             token_ids=drawn.tokens.tolist(),
