@@ -49,13 +49,13 @@ def run_job(run: Callable[[AnyJob, Progress], None], job: AnyJob, progress: Prog
 
 
 def _run_on_ray(run: Callable[[AnyJob, Progress], None], job: AnyJob, workers: int) -> None:
-    from ray.train import RunConfig, ScalingConfig
-    from ray.train.torch import TorchConfig, TorchTrainer
-
     from training.ray_session import ray_session
 
     use_gpu = job.runtime.device == "cuda"
     with ray_session(job.runtime, num_cpus=workers, num_gpus=workers if use_gpu else 0):
+        from ray.train import RunConfig, ScalingConfig
+        from ray.train.torch import TorchConfig, TorchTrainer
+
         trainer = TorchTrainer(
             _worker,
             train_loop_config={"run": run, "job": job},

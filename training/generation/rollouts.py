@@ -150,15 +150,15 @@ def _sample_all(
 def _sample_on_ray(
     shards: Sequence[Shard], settings: EngineSettings, runtime: Runtime, workers: int
 ) -> Iterator[tuple[Shard, list[Response]]]:
-    import ray
-    from ray.exceptions import RayActorError, RayTaskError
-    from ray.util import ActorPool
-
     from training.ray_session import ray_session
 
     num_gpus = settings.tensor_parallel_size if runtime.device == "cuda" else 0
     options: dict[str, Any] = {"num_gpus": num_gpus} if num_gpus else {"num_cpus": 1}
     with ray_session(runtime, num_cpus=workers, num_gpus=workers * num_gpus):
+        import ray
+        from ray.exceptions import RayActorError, RayTaskError
+        from ray.util import ActorPool
+
         worker_class = ray.remote(ShardWorker).options(**options)
         pool = ActorPool([worker_class.remote(settings) for _ in range(workers)])
         results = pool.map_unordered(
