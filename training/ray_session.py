@@ -48,7 +48,7 @@ def ray_session(
     if runtime.device == "cpu":
         # Ray's "GPU" counts worker slots there, and an empty list of devices would refuse them
         os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-    if "ray" not in sys.modules:
+    if runtime.ray_address is None and "ray" not in sys.modules:
         # what a private session takes anyway, with a warning; read as Ray is imported, so set before that
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     import ray
