@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import atexit
 import queue
+import re
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,29 +22,37 @@ from vcppo.grading.process import Verdict, Worker
 _WORKER_COMMAND = (sys.executable, "-m", "vcppo.grading.worker")
 
 
+_PATIENCE = ((0.65, 1.0), (0.8, 0.25), (1.0, 0.05))
+"""How long one answer may take: up to which share of the batch's time is lost, which share of the limit."""
+_COSTLY = re.compile(r"\^|!|\*\*|\\(?:sum|prod|int|lim|binom|sqrt|log|ln|exp|sin|cos|tan)")
+
+
 class GradingPool:
     """Workers that answer "is this answer equal to this gold?" for MATH.
 
-    `timeout_seconds` is for one answer. In a batch that has already lost that much to hanging answers, the
-    remaining ones get `poisoned_timeout_seconds`, so that many poisons do not hold it one after the other.
-    `address_space_bytes` limits each process (RLIMIT_AS). Thread-safe; close it, or use it in a `with`.
+    `timeout_seconds` is for one answer; an ordinary one takes milliseconds. A batch loses no more than
+    `batch_seconds` to answers that exceed their limit, however many there are: the limit falls as that time
+    is used up, and what is open at its end gets no verdict. The plainest answers are asked first, so that it
+    is the suspicious ones that may lose theirs. `address_space_bytes` limits each process (RLIMIT_AS).
+    Thread-safe; close it, or use it in a `with`.
     """
 
     def __init__(
         self,
         num_workers: int = 2,
         timeout_seconds: float = 1.0,
-        poisoned_timeout_seconds: float = 0.25,
+        batch_seconds: float = 1.5,
         address_space_bytes: int = 2 * 1024**3,
         startup_seconds: float = 120.0,
         worker_command: Sequence[str] = _WORKER_COMMAND,
     ) -> None:
-        if num_workers < 1 or timeout_seconds <= 0:
+        if num_workers < 1 or min(timeout_seconds, batch_seconds) <= 0:
             raise ValueError(
-                f"num_workers and timeout_seconds must be positive, got {num_workers}, {timeout_seconds}"
+                "num_workers, timeout_seconds and batch_seconds must be positive, got "
+                f"{num_workers}, {timeout_seconds}, {batch_seconds}"
             )
         self.timeout_seconds = timeout_seconds
-        self._poisoned_timeout_seconds = min(poisoned_timeout_seconds, timeout_seconds)
+        self._batch_seconds = batch_seconds
         self._startup_seconds = startup_seconds
         self._workers = [Worker(worker_command, address_space_bytes) for _ in range(num_workers)]
         self._free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
@@ -58,18 +68,25 @@ class GradingPool:
         """
         if self._closed:
             raise GraderError("the grading pool is closed; make a new one")
-        lost = _LostTime()
-        return list(self._threads.map(lambda question: self._ask(question, lost), questions))
+        lost = _LostTime(len(self._workers))
+        order = sorted(range(len(questions)), key=lambda place: _suspicion(*questions[place]))
+        asked = self._threads.map(lambda place: self._ask(questions[place], lost), order)
+        verdicts = dict(zip(order, asked, strict=True))
+        return [verdicts[place] for place in range(len(questions))]
 
     def _ask(self, question: tuple[str | None, str], lost: _LostTime) -> Verdict:
         worker = self._free.get()
         try:
+            used = lost.seconds / self._batch_seconds
+            share = next((share for until, share in _PATIENCE if used < until), None)
+            if share is None:
+                return _GIVEN_UP
             worker.warm(self._startup_seconds)
-            poisoned = lost.seconds >= self._poisoned_timeout_seconds
-            limit = self._poisoned_timeout_seconds if poisoned else self.timeout_seconds
-            verdict = worker.ask(*question, limit)
+            started = time.monotonic()
+            left = self._batch_seconds - lost.seconds
+            verdict = worker.ask(*question, min(share * self.timeout_seconds, left), left)
             if verdict.kind == "timeout":
-                lost.add(limit)
+                lost.add(time.monotonic() - started)
             return verdict
         finally:
             self._free.put(worker)
@@ -88,16 +105,27 @@ class GradingPool:
         self.close()
 
 
-class _LostTime:
-    """Seconds that one batch lost to hanging answers."""
+_GIVEN_UP = Verdict(error="no verdict: slow answers used up the time of their batch", kind="timeout")
 
-    def __init__(self) -> None:
+
+class _LostTime:
+    """Seconds by which answers that exceeded their limit prolonged one batch."""
+
+    def __init__(self, num_workers: int) -> None:
         self.seconds = 0.0
+        self._num_workers = num_workers
         self._lock = threading.Lock()
 
     def add(self, seconds: float) -> None:
+        """Count one worker's loss."""
         with self._lock:
-            self.seconds += seconds
+            self.seconds += seconds / self._num_workers
+
+
+def _suspicion(answer: str | None, gold: str) -> tuple[int, int]:
+    """Sorts plain answers before those that may take long: by operations that can explode, then by length."""
+    text = gold if answer is None else answer
+    return len(_COSTLY.findall(text)), len(text)
 
 
 _shared: GradingPool | None = None

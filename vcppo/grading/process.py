@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import math
 import os
 import select
 import signal
@@ -16,8 +18,7 @@ from pathlib import Path
 from vcppo.errors import GraderError
 
 _ROOT = Path(__file__).resolve().parents[2]
-_STARVED_FACTOR = 4  # times the limit that a child may wait on a machine whose processors others hold
-_REPLACE_SECONDS = 20.0  # for a fork of a warm process; only a starved machine comes near it
+_STARVED_FACTOR = 4  # times the limit that a child may take on a machine whose processors others hold
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,20 @@ class Worker:
                 "Check that math_verify can be imported in this environment and that memory is left."
             ) from None
 
-    def ask(self, answer: str | None, gold: str, timeout_seconds: float) -> Verdict:
-        """Send one question to a warm worker; a child that takes too long is killed and replaced."""
+    def ask(
+        self, answer: str | None, gold: str, timeout_seconds: float, most_seconds: float = math.inf
+    ) -> Verdict:
+        """Send one question to a warm worker; a child that takes too long is killed and replaced.
+
+        A child that others keep from the processors gets more than `timeout_seconds`, up to `most_seconds`.
+        """
         number = next(self._ids)
         assert self._process is not None and self._process.stdin is not None
         try:
             request = json.dumps({"id": number, "answer": answer, "gold": gold}).encode() + b"\n"
             self._cpu_before = _cpu_seconds(self.child)[1] if self.child is not None else 0.0
             self._process.stdin.write(request)
-            message = self._reply(timeout_seconds)
+            message = self._reply(timeout_seconds, most_seconds)
         except _TimedOut:
             self._kill_child()
             return Verdict(error=f"no verdict within {timeout_seconds:g} s; worker replaced", kind="timeout")
@@ -92,26 +98,26 @@ class Worker:
             return Verdict(error="worker ended on this answer (memory or crash); replaced", kind="grader")
         return Verdict(bool(message.get("same")), str(message.get("error", "")), str(message.get("kind", "")))
 
-    def _reply(self, timeout_seconds: float) -> dict[str, object]:
-        """The reply within the limit; a child that others keep from the processors gets more time."""
+    def _reply(self, timeout_seconds: float, most_seconds: float) -> dict[str, object]:
         started = time.monotonic()
         for attempt in range(1, _STARVED_FACTOR + 1):
+            allowed = min(attempt * timeout_seconds, most_seconds)
             try:
-                return self._next_message(started + attempt * timeout_seconds)
+                return self._next_message(started + allowed)
             except _TimedOut:
-                if self.child is None or not _is_starved(self.child, timeout_seconds / 2, self._cpu_before):
+                starved = self.child is not None and _is_starved(
+                    self.child, timeout_seconds / 2, self._cpu_before
+                )
+                if allowed == most_seconds or not starved:
                     raise
         raise _TimedOut
 
     def _kill_child(self) -> None:
+        """End the child; `warm` waits for the next one, which drops a reply that is still on its way."""
         child, self.child = self.child, None
-        try:
-            if child is not None:
+        if child is not None:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-            while self.child is None:  # a reply that was on its way is dropped here
-                self.child = self._next_ready(_REPLACE_SECONDS)
-        except (_TimedOut, _Died, ProcessLookupError):
-            self.close()
 
     def _next_ready(self, timeout_seconds: float) -> int | None:
         return _ready_child(self._next_message(time.monotonic() + timeout_seconds))

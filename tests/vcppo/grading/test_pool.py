@@ -71,16 +71,22 @@ def test_a_hanging_worker_is_killed_and_replaced() -> None:
         assert first is not None
         (verdict,) = pool.ask_all([(HANGING, "5")])
         assert verdict.kind == "timeout" and not verdict.same
-        assert not psutil.pid_exists(first)
-        assert worker.child not in (None, first)
         assert pool.ask_all([HALF])[0].same
+        assert worker.child not in (None, first)
+        assert not psutil.pid_exists(first)
 
 
 def test_many_hanging_answers_share_one_loss_of_time_and_leave_the_others_graded() -> None:
-    with GradingPool(num_workers=2, timeout_seconds=0.5, poisoned_timeout_seconds=0.1) as pool:
-        verdicts = pool.ask_all([(HANGING, "5"), HALF] * 6)
+    with GradingPool(num_workers=2) as pool:
+        verdicts = pool.ask_all([(HANGING, "5"), HALF] * 40)
     assert {verdict.kind for verdict in verdicts[::2]} == {"timeout"}
     assert all(verdict.same for verdict in verdicts[1::2])
+    # some were tried; once the batch's time was used up the others were not
+    tried = [verdict for verdict in verdicts[::2] if "replaced" in verdict.error]
+    assert 2 <= len(tried) < 40
+    assert {verdict.error for verdict in verdicts[::2] if verdict not in tried} == {
+        "no verdict: slow answers used up the time of their batch"
+    }
 
 
 def test_a_worker_that_dies_is_replaced_whole(pool: GradingPool) -> None:
@@ -93,7 +99,7 @@ def test_a_worker_that_dies_is_replaced_whole(pool: GradingPool) -> None:
 
 
 def test_a_child_killed_while_it_works_is_a_grader_error_not_a_wrong_answer() -> None:
-    with GradingPool(num_workers=1, timeout_seconds=60.0) as pool:
+    with GradingPool(num_workers=1, timeout_seconds=60.0, batch_seconds=120.0) as pool:
         assert pool.ask_all([HALF])[0].same
         child = pool._workers[0].child
         assert child is not None
@@ -103,6 +109,16 @@ def test_a_child_killed_while_it_works_is_a_grader_error_not_a_wrong_answer() ->
         killer.join()
         assert verdict.kind == "grader" and "replaced" in verdict.error
         assert pool.ask_all([HALF])[0].same
+
+
+def test_a_question_that_a_killed_child_never_read_is_not_put_to_the_next_one() -> None:
+    with GradingPool(num_workers=1) as pool:
+        assert pool.ask_all([HALF])[0].same
+        (worker,) = pool._workers
+        assert worker.child is not None
+        os.kill(worker.child, signal.SIGSTOP)  # as if others held the processors all the time
+        assert pool.ask_all([(HANGING, "5")])[0].kind == "timeout"
+        assert [verdict.same for verdict in pool.ask_all([HALF, ("7", "8")])] == [True, False]
 
 
 def test_the_address_space_limit_is_in_force() -> None:
@@ -146,6 +162,18 @@ def test_a_poison_that_slips_through_is_a_grader_error_beside_good_grades(pool: 
     grades = grade_batch([good, GradeItem(slipping, "104+x"), good], "math", pool)
     assert grades[0] == grades[2] == Grade("right", r"\frac{3}{6}")
     assert grades[1].status in ("wrong", "grader_error")
+
+
+def test_forty_poisons_of_an_unknown_shape_do_not_cost_the_good_answers_their_grades(
+    pool: GradingPool,
+) -> None:
+    unknown = [rf"\boxed{{\sqrt{{{n}+\sqrt{{x^{{99}}+{n}}}}}^{{501}}(x+{n})^{{1999}}}}" for n in range(1, 41)]
+    assert not any(map(costly, unknown))
+    good = GradeItem(r"\boxed{\frac{3}{6}}", "0.5")
+    items = [item for poison in unknown for item in (GradeItem(poison, "104+x"), good)]
+    grades = grade_batch(items, "math", pool)
+    assert {found.status for found in grades[::2]} == {"grader_error"}
+    assert {found.status for found in grades[1::2]} == {"right"}
 
 
 def test_works_from_many_threads_at_once(pool: GradingPool) -> None:
