@@ -90,7 +90,9 @@ def _measure_verl(config: Any, folder: Path) -> tuple[dict[str, float], float]:
     work = folder / "work"
     work.mkdir()
     paths = RunPaths(folder / "policy", None, folder / "train.parquet", work)
-    runtime = Runtime(wandb_mode="disabled", micro_batch_size=BATCH, rollout_batch_size=BATCH)
+    runtime = Runtime(
+        wandb_mode="disabled", micro_batch_size=BATCH, micro_batch_tokens=1 << 20, rollout_batch_size=BATCH
+    )
     first_rollouts, started = work / "rollouts" / "1.jsonl", time.time()
     train(config, runtime, paths, "benchmark")
     steps = read_metrics(paths.metrics)[1:]

@@ -101,6 +101,12 @@ class InfrastructureError(VcppoError, RuntimeError):
     retryable = True
 
 
+class OutOfMemoryError(VcppoError, MemoryError):
+    """A process was ended for memory. Not retried: the same sizes need the same memory again."""
+
+    exit_code = 9
+
+
 class LeaseHeldError(InfrastructureError):
     """Another live process works in the same run directory (flock held)."""
 

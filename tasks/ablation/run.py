@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from vcppo.config import Config, Runtime, load_runtime
 from vcppo.errors import DivergenceError, LeaseHeldError, VcppoError
 from vcppo.files import remove, storage_errors
 from vcppo.pipeline import StageSpec
-from vcppo.processes import PARENT, die_with_parent, leave_failure
+from vcppo.processes import leave_failure
 from vcppo.workdir import WorkDirectory, open_work_directory
 
 STAGE = "ablation_run"
@@ -35,7 +34,6 @@ def work_root(runtime: Runtime) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    die_with_parent(int(os.environ.get(PARENT, os.getppid())))
     spec = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     try:
         run(spec, load_runtime())

@@ -15,7 +15,7 @@ from training.ppo.verl_config import RunPaths, verl_settings
 from training.ray_session import ray_session
 from vcppo.checkpoints import newest_complete
 from vcppo.config import Config, Runtime
-from vcppo.errors import InfrastructureError, VcppoError
+from vcppo.errors import InfrastructureError, OutOfMemoryError, VcppoError
 
 TRAINER_CPUS = 4
 """Logical CPUs that Ray needs for the runner, TransferQueue and servers beside the workers (they share the
@@ -38,6 +38,7 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
         ConfigurationError: sizes or extra verl keys do not fit.
         CheckpointError: the newest checkpoint belongs to another configuration.
         InfrastructureError: a process or node died; run again to resume.
+        OutOfMemoryError: a process was ended for memory.
         DivergenceError: a guard stopped the run (each guard has its own subclass); guard.json in the work
             directory holds the evidence.
         VcppoError: the trainer failed otherwise, or ended before its last step.
@@ -115,6 +116,7 @@ def _run(verl_config: Any, runtime: Runtime, paths: RunPaths, fingerprint: str) 
         ray_session(runtime, num_cpus=num_cpus, num_gpus=slots, env=environment),
     ):
         import ray
+        from ray.exceptions import OutOfMemoryError as RayOutOfMemoryError
         from ray.exceptions import RayActorError, RayTaskError, WorkerCrashedError
 
         from training.ppo.runner import Runner
@@ -122,6 +124,9 @@ def _run(verl_config: Any, runtime: Runtime, paths: RunPaths, fingerprint: str) 
         runner = ray.remote(Runner).options(num_cpus=0).remote()
         try:
             return ray.get(runner.run.remote(verl_config, str(paths.log)))
+        except RayOutOfMemoryError as error:
+            follower.show_tail()
+            raise out_of_memory() from error
         except (RayActorError, WorkerCrashedError) as error:
             follower.show_tail()
             raise InfrastructureError(
@@ -139,6 +144,8 @@ def _cause(error: Any) -> Exception:
     cause = error.cause
     if isinstance(cause, VcppoError):
         return cause
+    if "OutOfMemoryError" in str(error) or "out of memory" in str(error):
+        return out_of_memory()
     if (
         isinstance(cause, RayActorError)
         or "ActorDiedError" in str(error)
@@ -146,6 +153,14 @@ def _cause(error: Any) -> Exception:
     ):
         return InfrastructureError(f"a training process died: {_last_line(error)}; run again to resume")
     return VcppoError(f"the trainer failed: {_last_line(error)}")
+
+
+def out_of_memory() -> OutOfMemoryError:
+    return OutOfMemoryError(
+        "the machine, or the GPU, ran out of memory and a training process was ended. Checkpoints are kept. "
+        "Make room, or set fewer tokens a pass (VCPPO_MICRO_BATCH_TOKENS), fewer responses decoded side by side "
+        "(VCPPO_ROLLOUT_BATCH_SIZE) or more devices; VCPPO_ALLOW_LAYOUT_CHANGE=1 lets the run go on with them"
+    )
 
 
 def _last_line(error: BaseException) -> str:

@@ -179,7 +179,9 @@ def _rollout(config: Config, runtime: Runtime) -> dict[str, Any]:
         f"{prefix}.top_k": train.sampling.top_k or -1,
         f"{prefix}.tensor_model_parallel_size": runtime.tensor_parallel_size,
         f"{prefix}.max_num_seqs": runtime.rollout_batch_size,
-        f"{prefix}.log_prob_micro_batch_size_per_gpu": micro_batch_size(train.actor.mini_batch_size, runtime),
+        f"{prefix}.log_prob_micro_batch_size_per_gpu": micro_batch_size(
+            train.actor.mini_batch_size, config, runtime
+        ),
         f"{prefix}.log_prob_use_dynamic_bsz": False,
         f"{prefix}.load_format": "auto",
         f"{prefix}.calculate_log_probs": True,

@@ -32,7 +32,7 @@ def actor_settings(config: Config, runtime: Runtime, policy: Path) -> dict[str, 
         f"{prefix}.use_dynamic_bsz": False,
         # verl counts prompts here and multiplies by the samples of each
         f"{prefix}.ppo_mini_batch_size": actor.mini_batch_size // train.samples_per_prompt,
-        f"{prefix}.ppo_micro_batch_size_per_gpu": micro_batch_size(actor.mini_batch_size, runtime),
+        f"{prefix}.ppo_micro_batch_size_per_gpu": micro_batch_size(actor.mini_batch_size, config, runtime),
         f"{prefix}.ppo_epochs": actor.epochs,
         f"{prefix}.shuffle": True,
         f"{prefix}.data_loader_seed": config.seed,
@@ -57,7 +57,7 @@ def actor_settings(config: Config, runtime: Runtime, policy: Path) -> dict[str, 
 def critic_settings(config: Config, runtime: Runtime, start: Path, policy: Path) -> dict[str, Any]:
     """The critic, which starts from the folder `start` and reads with the policy's tokenizer."""
     train, critic, cpu = config.train, config.train.critic, runtime.device == "cpu"
-    micro = micro_batch_size(critic.mini_batch_size, runtime)
+    micro = micro_batch_size(critic.mini_batch_size, config, runtime)
     return {
         "critic.strategy": "fsdp2",
         "critic.fsdp.strategy": "fsdp2",
@@ -88,10 +88,13 @@ def critic_settings(config: Config, runtime: Runtime, start: Path, policy: Path)
     }
 
 
-def micro_batch_size(mini_batch_size: int, runtime: Runtime) -> int:
-    """Largest size a device can take at once that divides its share of a mini-batch."""
+def micro_batch_size(mini_batch_size: int, config: Config, runtime: Runtime) -> int:
+    """Responses of a forward pass and device: the largest divisor of its share of a mini-batch within
+    `micro_batch_size` responses and `micro_batch_tokens` tokens, should all be of the greatest length."""
     share = mini_batch_size // (runtime.num_nodes * runtime.devices_per_node)
-    return max(size for size in range(1, min(runtime.micro_batch_size, share) + 1) if share % size == 0)
+    longest = config.data.max_prompt_tokens + config.data.max_response_tokens
+    limit = min(runtime.micro_batch_size, max(1, runtime.micro_batch_tokens // longest))
+    return max(size for size in range(1, min(limit, share) + 1) if share % size == 0)
 
 
 def _reference(config: Config, runtime: Runtime) -> dict[str, Any]:
@@ -105,7 +108,7 @@ def _reference(config: Config, runtime: Runtime) -> dict[str, Any]:
         f"{prefix}.fsdp_config.seed": config.seed,
         f"{prefix}.fsdp_config.mixed_precision": _precision(runtime),
         f"{prefix}.log_prob_micro_batch_size_per_gpu": micro_batch_size(
-            config.train.actor.mini_batch_size, runtime
+            config.train.actor.mini_batch_size, config, runtime
         ),
         f"{prefix}.log_prob_use_dynamic_bsz": False,
     }

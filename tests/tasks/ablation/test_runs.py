@@ -8,19 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.tasks.conftest import lay_workspace
+from tests.tasks.conftest import ROOT, lay_workspace
 from tests.training.ppo.run_training import make_inputs, short_config, start
 from vcppo.config import dump_yaml
 from vcppo.files import sha256_path
+from vcppo.pipeline import ABLATION
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 def lay_study(workspace: Path) -> None:
     lay_workspace(workspace)
+    (workspace / "ablation").mkdir()
+    shutil.copy(ROOT / ABLATION, workspace / ABLATION)
     changes = {"algorithm": "grpo", "num_steps": 2, "save_every_steps": 1}
     row = {"name": "grpo", "label": "GRPO", "num_seeds": 1, "changes": changes}
     values = short_config().model_dump(mode="json")
+    values["data"]["sources"][0]["name"] = "sums"
     values["evaluate"] |= {"samples_per_problem": 2, "pass_at": [1], "max_parser_failure_rate": None}
     values["ablation"] = {
         "rows": [row],

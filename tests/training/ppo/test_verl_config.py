@@ -37,6 +37,11 @@ def test_batch_sizes_are_verls_prompts_and_fit_the_devices() -> None:
     assert settings["actor_rollout_ref.actor.ppo_mini_batch_size"] * 4 == config.train.actor.mini_batch_size
     # 48 responses a mini-batch, 24 a device: the largest divisor up to 10 is 8
     assert settings["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"] == 8
+    # responses of up to 48 + 112 tokens: 10 fit into 1600 tokens, at least one must
+    for tokens, expected in ((1600, 8), (960, 6), (100, 1)):
+        limited = verl_settings(config, Runtime(devices_per_node=2, micro_batch_tokens=tokens), PATHS)
+        assert limited["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"] == expected
+        assert limited["critic.ppo_micro_batch_size_per_gpu"] == expected
     with pytest.raises(
         ConfigurationError, match="train.actor.mini_batch_size: got 48, allowed are multiples"
     ):
