@@ -159,7 +159,7 @@ def out_of_memory() -> OutOfMemoryError:
     return OutOfMemoryError(
         "the machine, or the GPU, ran out of memory and a training process was ended. Checkpoints are kept. "
         "Make room, or set fewer tokens a pass (VCPPO_MICRO_BATCH_TOKENS), fewer responses decoded side by "
-        "side (VCPPO_ROLLOUT_BATCH_SIZE) or more devices; VCPPO_ALLOW_LAYOUT_CHANGE=1 lets the run go on with them"
+        "side (VCPPO_ROLLOUT_BATCH_SIZE) or more devices; VCPPO_ALLOW_LAYOUT_CHANGE=1 lets the run go on so"
     )
 
 
