@@ -21,8 +21,8 @@ def run(context: StageContext) -> Mapping[str, Any]:
     """Sample, grade and measure both policies on the held-out problems; every sample is kept.
 
     Raises DataError (an empty benchmark, samples missing, more responses without a readable answer than
-    allowed), GraderError (self-check, canary, a response that the grader fails on), ConfigurationError and
-    InfrastructureError (engine). Finished shards are kept for the next attempt.
+    allowed), GraderError (self-check, canary, more answers that exhaust the grader than allowed),
+    ConfigurationError and InfrastructureError (engine). Finished shards are kept for the next attempt.
     """
     from training.generation.prompts import read_problems
 

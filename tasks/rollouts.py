@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.stage import StageContext
+from vcppo.errors import GraderError
 from vcppo.files import publish, write_json_atomic
 
 
@@ -48,16 +49,21 @@ def run(context: StageContext) -> Mapping[str, Any]:
 
 
 def summarise(directory: Path) -> dict[str, Any]:
-    """Rates and lengths over all rollouts of a folder of shards."""
+    """Rates and lengths over all rollouts of a folder of shards; accuracy of those that could be graded.
+    Raises GraderError if there is none."""
     from training.generation.rollouts import read_rollouts
 
     rows = read_rollouts(directory)
     count = len(rows)
     lengths = [len(row["response_ids"]) for row in rows]
+    graded = [row for row in rows if row["status"] != "grader_error"]
+    if not graded:
+        raise GraderError(f"{directory}: not one of {count} responses could be graded")
     return {
         "num_rollouts": count,
         "num_prompts": len({row["id"] for row in rows}),
-        "accuracy": sum(row["status"] == "right" for row in rows) / count,
+        "accuracy": sum(row["status"] == "right" for row in graded) / len(graded),
+        "grader_errors": count - len(graded),
         "answer_rate": sum(row["answer"] is not None for row in rows) / count,
         "truncation_rate": sum(row["finish_reason"] == "length" for row in rows) / count,
         "mean_response_tokens": sum(lengths) / count,

@@ -23,6 +23,9 @@ COLUMNS = (
     *SETTINGS[1:],
 )  # fmt: skip
 SIGNIFICANCE = 0.05
+GRADED = frozenset({"right", "wrong", "no_answer", "truncated"})
+MAX_UNGRADED = 0.02
+"""Share of the samples that may be without a grade (an answer that exhausts the grader)."""
 Row = dict[str, Any]
 
 
@@ -83,18 +86,24 @@ def _compare(
             f"{benchmark}: not the same settings: {'; '.join(refused)}. Evaluate both alike, or accept it "
             "with --allow SETTING"
         )
-    scores_a, scores_b = _scores(a), _scores(b)
-    questions = sorted(scores_a)
-    rows_a, rows_b = [scores_a[q] for q in questions], [scores_b[q] for q in questions]
+    means_a, means_b = _question_means(benchmark, "A", a), _question_means(benchmark, "B", b)
+    questions = sorted(means_a.keys() & means_b.keys())
+    rows_a, rows_b = [means_a[q] for q in questions], [means_b[q] for q in questions]
     result = paired_difference(rows_a, rows_b, seed=seed)
+    ungraded = {name: _num_ungraded(rows) for name, rows in (("A", a), ("B", b))}
     return {
         **asdict(result),
-        "average_a": average_at_k(rows_a),
-        "average_b": average_at_k(rows_b),
+        "average_a": average_at_k([[mean] for mean in rows_a]),
+        "average_b": average_at_k([[mean] for mean in rows_b]),
         "samples_per_problem": settings[1]["samples_per_problem"],
         "verdict": verdict(result),
         "conclusive": _conclusive(result),
-        "notes": [f"accepted: {words[name]}" for name in differing],
+        "notes": [f"accepted: {words[name]}" for name in differing]
+        + [
+            f"left out: {count} samples of {name} without a grade"
+            for name, count in ungraded.items()
+            if count
+        ],
     }
 
 
@@ -147,11 +156,21 @@ def _settings(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _scores(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """1 for right, 0 for not, of each question's samples; a sample without a grade is refused by the
-    statistics."""
-    questions: dict[str, list[float]] = defaultdict(list)
-    for row in sorted(rows, key=lambda r: (r["id"], r["sample"])):
-        graded = row["status"] in ("right", "wrong", "no_answer", "truncated")
-        questions[row["id"]].append(float(row["status"] == "right") if graded else float("nan"))
-    return dict(questions)
+def _question_means(benchmark: str, name: str, rows: Sequence[Row]) -> dict[str, float]:
+    """Share of right ones among each question's graded samples. Raises DataError when more samples than
+    `MAX_UNGRADED` have no grade: what is left would be another benchmark."""
+    count = _num_ungraded(rows)
+    if count > MAX_UNGRADED * len(rows):
+        raise DataError(
+            f"{benchmark}: {count} of {len(rows)} samples of {name} have no grade, allowed are "
+            f"{MAX_UNGRADED:.0%}; no grade is not a wrong answer. Evaluate it again with a sound grader"
+        )
+    questions: dict[str, list[bool]] = defaultdict(list)
+    for row in rows:
+        if row["status"] in GRADED:
+            questions[row["id"]].append(row["status"] == "right")
+    return {question: sum(right) / len(right) for question, right in questions.items()}
+
+
+def _num_ungraded(rows: Sequence[Row]) -> int:
+    return sum(row["status"] not in GRADED for row in rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from math import fsum
 from typing import Any
 
 from vcppo.errors import DataError
@@ -19,7 +20,10 @@ from vcppo.statistics import (
 
 Row = Mapping[str, Any]
 NORMAL_95 = 1.959964
-SCORED = frozenset({"right", "wrong", "no_answer", "truncated"})
+GRADED = frozenset({"right", "wrong", "no_answer", "truncated"})
+UNGRADABLE = "grader_error"
+"""Status of a sample whose answer exhausts the grader: it is counted (`grader_errors`, and as a failure of
+the parser) and left out of every score, for no grade is not a wrong answer."""
 
 
 def by_benchmark(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -31,17 +35,25 @@ def by_benchmark(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def score_matrix(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """1 for right, 0 for not, of each question's samples in sample order."""
+    """1 for right, 0 for not, of each question's graded samples in sample order; a question without any is
+    not there."""
     questions: dict[str, list[float]] = defaultdict(list)
     for row in sorted(rows, key=lambda r: (r["id"], r["sample"])):
+        if row["status"] not in GRADED:
+            continue
         questions[row["id"]].append(float(row["status"] == "right"))
     return dict(questions)
+
+
+def question_means(matrix: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Mean score of each question's graded samples."""
+    return {id_: fsum(scores) / len(scores) for id_, scores in matrix.items()}
 
 
 def check_complete(
     benchmark: str, rows: Sequence[Row], questions: Iterable[str], samples_per_problem: int
 ) -> None:
-    """Every sample of every question is there once, and scored.
+    """Every sample of every question is there once, and graded or known to be ungradable.
 
     Raises DataError naming what is missing, double, of another question or without a grade: none of these is
     a wrong answer.
@@ -52,7 +64,9 @@ def check_complete(
         "missing": sorted(wanted - counts.keys()),
         "not asked for": sorted(counts.keys() - wanted),
         "double": sorted(key for key, count in counts.items() if count > 1),
-        "without a grade": sorted((row["id"], row["sample"]) for row in rows if row["status"] not in SCORED),
+        "without a grade": sorted(
+            (row["id"], row["sample"]) for row in rows if row["status"] not in GRADED | {UNGRADABLE}
+        ),
     }
     wrong = [
         f"{len(keys)} {what} (first: sample {keys[0][1]} of {keys[0][0]})"
@@ -68,8 +82,15 @@ def check_complete(
 
 
 def parser_failure_rate(rows: Sequence[Row]) -> float:
-    """Share of the responses that ended by themselves and hold no answer that the grader can read."""
-    return sum(row["finish_reason"] == "stop" and row["status"] == "no_answer" for row in rows) / len(rows)
+    """Share of the responses that ended by themselves and hold no answer that the grader can read, or an
+    answer that it cannot grade."""
+    return sum(map(is_parser_failure, rows)) / len(rows)
+
+
+def is_parser_failure(row: Row) -> bool:
+    """Whether nothing can be said of a response because of how it is written."""
+    unread = row["finish_reason"] == "stop" and row["status"] == "no_answer"
+    return unread or row["status"] == UNGRADABLE
 
 
 def benchmark_metrics(
@@ -77,12 +98,15 @@ def benchmark_metrics(
 ) -> dict[str, Any]:
     """pass@1 as avg@k with its 95 % interval, pass@k, maj@k, and how the responses ended.
 
-    rows: complete (`check_complete`). Raises DataError when questions differ in their number of samples.
+    rows: complete (`check_complete`). Of questions with ungradable samples the others count; pass@k is over
+    the questions with at least k graded samples. Raises DataError when no sample has a grade.
     """
     matrix = score_matrix(rows)
     scores = list(matrix.values())
+    if len({len(own) for own in scores}) > 1:  # questions weigh the same, however many of theirs are graded
+        scores = [[mean] for mean in question_means(matrix).values()]
     average, error = average_at_k(scores), clustered_standard_error(scores)
-    right = [int(sum(row)) for row in scores]
+    outcomes = [(len(own), int(sum(own))) for own in matrix.values()]
     answers: dict[str, list[str | None]] = defaultdict(list)
     for row in sorted(rows, key=lambda r: (r["id"], r["sample"])):
         answers[row["id"]].append(_vote(row))
@@ -95,12 +119,17 @@ def benchmark_metrics(
         "truncation_rate": sum(row["finish_reason"] == "length" for row in rows) / count,
         "parser_failure_rate": parser_failure_rate(rows),
         "mean_response_tokens": sum(row["num_response_tokens"] for row in rows) / count,
+        "grader_errors": sum(row["status"] == UNGRADABLE for row in rows),
         "num_problems": len(matrix),
         "samples_per_problem": samples_per_problem,
     }
     for k in pass_at:
-        metrics[f"pass_at_{k}"] = pass_at_k(samples_per_problem, right, k)
-    majorities = [majority_at_k(votes, RIGHT, samples_per_problem) for votes in answers.values()]
+        enough = [(drawn, right) for drawn, right in outcomes if drawn >= k]
+        if enough:
+            metrics[f"pass_at_{k}"] = pass_at_k(
+                [drawn for drawn, _ in enough], [right for _, right in enough], k
+            )
+    majorities = [majority_at_k(answers[id_], RIGHT, samples_per_problem) for id_ in matrix]
     metrics[f"maj_at_{samples_per_problem}"] = sum(majorities) / len(majorities)
     return metrics
 
@@ -113,6 +142,8 @@ def _vote(row: Row) -> str | None:
     lettered, no answer votes for nothing."""
     if row["status"] == "right":
         return RIGHT
+    if row["status"] == UNGRADABLE:
+        return None
     answer, order = row["answer"], row.get("permutation")
     if answer is not None and order and len(answer) == 1 and answer in "ABCD":
         return f"option {order['ABCD'.index(answer)]}"
@@ -128,8 +159,9 @@ def interval(average: float, error: float, num_questions: int) -> list[float]:
 
 
 def paired_metrics(before: Sequence[Row], after: Sequence[Row], seed: int) -> dict[str, Any]:
-    """After minus before on the same questions, with its interval and sign-flip test."""
-    first, second = score_matrix(before), score_matrix(after)
-    questions = sorted(first)
+    """After minus before on the same questions (those with a graded sample in both), with its interval and
+    sign-flip test."""
+    first, second = (question_means(score_matrix(rows)) for rows in (before, after))
+    questions = sorted(first.keys() & second.keys())
     result = paired_difference([first[q] for q in questions], [second[q] for q in questions], seed=seed)
     return asdict(result)

@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.evaluation.benchmarks import Benchmark
-from tasks.evaluation.figures import Row, by_benchmark, check_complete, parser_failure_rate
+from tasks.evaluation.figures import (
+    UNGRADABLE,
+    Row,
+    by_benchmark,
+    check_complete,
+    is_parser_failure,
+    parser_failure_rate,
+)
 from tasks.evaluation.options import requests_in_any_order
 from tasks.stage import StageContext
-from vcppo.errors import DataError
+from vcppo.errors import DataError, GraderError
 
 if TYPE_CHECKING:
     from training.generation.engine import EngineSettings, ServerAddress
@@ -21,6 +28,8 @@ COLUMNS = [
     "num_response_tokens", "permutation", "engine_version",
 ]  # fmt: skip
 """What the figures need: the token ids of a large evaluation would not fit in memory as Python lists."""
+MAX_GRADER_ERROR_RATE = 0.02
+"""Of a benchmark that has no limit for parser failures."""
 
 
 def evaluate_policy(
@@ -90,22 +99,34 @@ def check_readable(
     name: str, rows: dict[str, list[Row]], benchmarks: Sequence[Benchmark], kept: Path
 ) -> None:
     """Raises DataError naming each benchmark without any text, or with more responses without a readable
-    answer than its limit: an accuracy of such responses measures the prompt or the parser, not the policy."""
+    answer than its limit: an accuracy of such responses measures the prompt or the parser, not the policy.
+    GraderError if the grader cannot grade more than that (of a benchmark without a limit, more than
+    `MAX_GRADER_ERROR_RATE`)."""
     complaints = []
+    grader_fails = False
     for benchmark in benchmarks:
         own, limit = rows[benchmark.name], benchmark.max_parser_failure_rate
         rate = parser_failure_rate(own)
-        if not any(row["response"].strip() for row in own):
+        ungradable = sum(row["status"] == UNGRADABLE for row in own) / len(own)
+        if ungradable > (MAX_GRADER_ERROR_RATE if limit is None else limit):
+            grader_fails = True
+            example = next(row for row in own if row["status"] == UNGRADABLE)
+            complaints.append(
+                f"{benchmark.name}: {ungradable:.2%} of {len(own)} answers exhaust the grader's time or "
+                f"memory, one is {example['answer']!r}"
+            )
+        elif not any(row["response"].strip() for row in own):
             complaints.append(f"{benchmark.name}: all {len(own)} responses are empty")
         elif limit is not None and rate > limit:
-            example = next(row for row in own if row["status"] == "no_answer")
+            example = next(row for row in own if is_parser_failure(row))
             complaints.append(
                 f"{benchmark.name}: {rate:.2%} of {len(own)} responses ended without a readable answer, "
                 f"allowed are {limit:.2%} (evaluate.max_parser_failure_rate); one ends "
                 f"{example['response'][-60:]!r}"
             )
     if complaints:
-        raise DataError(
+        kind = GraderError if grader_fails else DataError
+        raise kind(
             f"evaluation of the policy {name} training: {'; '.join(complaints)}. Check the prompt template, "
             f"the chat template and the grader of the benchmark; the samples are kept in {kept}"
         )

@@ -13,7 +13,13 @@ import pytest
 from tasks.evaluate import measure
 from tasks.evaluation import self_check as self_checking
 from tasks.evaluation.benchmarks import DECLARATIONS, Benchmark, declaration_of, resolve
-from tasks.evaluation.figures import benchmark_metrics, check_complete, interval, parser_failure_rate
+from tasks.evaluation.figures import (
+    benchmark_metrics,
+    check_complete,
+    interval,
+    paired_metrics,
+    parser_failure_rate,
+)
 from tasks.evaluation.options import asked, requests_in_any_order
 from tasks.evaluation.policies import check_readable
 from tasks.evaluation.promotion import promotion
@@ -83,7 +89,7 @@ def test_the_average_does_not_shrink_when_more_samples_are_drawn() -> None:
         (lambda rows: rows[:-1], "1 missing (first: sample 1 of q/1)"),
         (lambda rows: [*rows, rows[0]], "1 double (first: sample 0 of q/0)"),
         (lambda rows: [*rows, row(7, 0)], "1 not asked for (first: sample 0 of q/7)"),
-        (lambda rows: [*rows[:-1], row(1, 1, "grader_error")], "1 without a grade (first: sample 1 of q/1)"),
+        (lambda rows: [*rows[:-1], row(1, 1, "pending")], "1 without a grade (first: sample 1 of q/1)"),
         (lambda rows: [], "4 missing"),
     ],
 )
@@ -92,6 +98,21 @@ def test_samples_scored_are_questions_times_samples_or_nothing_is_scored(change:
     check_complete("q", rows, ["q/0", "q/1"], 2)
     with pytest.raises(DataError, match=re.escape(message)):
         check_complete("q", change(rows), ["q/0", "q/1"], 2)
+
+
+def test_an_answer_that_exhausts_the_grader_is_counted_and_no_wrong_answer() -> None:
+    rows = grid([["right", "grader_error"], ["wrong", "right"], ["grader_error", "grader_error"]])
+    check_complete("q", rows, ["q/0", "q/1", "q/2"], 2)
+    metrics = benchmark_metrics(rows, 2, (1, 2))
+    assert metrics["grader_errors"] == 3 and metrics["parser_failure_rate"] == 3 / 6
+    # question means 1 and 1/2; the third question has none
+    assert metrics["average_at_k"] == 3 / 4 and metrics["num_problems"] == 2
+    assert metrics["pass_at_1"] == 3 / 4
+    assert metrics["pass_at_2"] == 1.0  # of the one question with two graded samples
+    assert metrics["maj_at_2"] == (1 + 1 / 2) / 2  # what is ungradable does not vote
+    other = grid([["wrong", "wrong"], ["wrong", "wrong"], ["right", "right"]])
+    paired = paired_metrics(other, rows, seed=0)
+    assert (paired["difference"], paired["num_questions"]) == (3 / 4, 2)
 
 
 def test_only_responses_that_ended_by_themselves_can_fail_the_parser() -> None:
@@ -274,6 +295,20 @@ def test_too_many_unreadable_answers_fail_it_naming_benchmark_rate_and_policy() 
     check_readable("before", rows, [benchmark(None)], Path("kept"))
     with pytest.raises(DataError, match=r"policy before training: q: 10.00% of 10 responses.*kept in kept"):
         check_readable("before", rows, [benchmark(0.05)], Path("kept"))
+
+
+def test_answers_that_exhaust_the_grader_fail_it_above_the_limit_only_and_never_without_notice() -> None:
+    rows = {"q": grid([["right"] * 99 + ["grader_error"]])}
+    check_readable("before", rows, [benchmark(0.02)], Path("kept"))
+    check_readable("before", rows, [benchmark(None)], Path("kept"))
+    for limit in (0.02, None):
+        many = {"q": grid([["right"] * 97 + ["grader_error"] * 3])}
+        with pytest.raises(GraderError, match=r"q: 3.00% of 100 answers exhaust the grader's time.*'42'"):
+            check_readable("before", many, [benchmark(limit)], Path("kept"))
+    # each alone is below the limit, together they are not
+    both = {"q": grid([["right"] * 97 + ["grader_error"] * 2 + ["no_answer"]])}
+    with pytest.raises(DataError, match="q: 3.00% of 100 responses ended without a readable answer"):
+        check_readable("before", both, [benchmark(0.02)], Path("kept"))
 
 
 def test_a_model_that_returns_nothing_fails_it_even_without_a_limit() -> None:

@@ -146,6 +146,16 @@ def test_a_setting_that_differs_can_be_accepted_and_is_then_noted(
     assert "note: accepted: engine_version 2.13.0 in A, 2.14 in B" in capsys.readouterr().out
 
 
+def test_a_few_samples_without_a_grade_are_left_out_and_noted(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    b = rows(BETTER)
+    b[0]["status"] = "grader_error"
+    assert run(store("a.parquet", rows(MIXED)), store("b.parquet", b)) == 0
+    out = capsys.readouterr().out
+    assert "note: left out: 1 samples of B without a grade" in out and "B is better" in out
+
+
 def test_golds_of_permuted_options_may_differ_and_plain_ones_may_not(
     store: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

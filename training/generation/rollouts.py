@@ -100,7 +100,7 @@ def draw_shards(
         every shard's path, in order.
 
     Raises:
-        GraderError: the canary pair of a batch was graded wrong; finished shards stay.
+        GraderError: the grader failed on a batch (see `score_responses`); finished shards stay.
         InfrastructureError: a worker or server died; finished shards stay.
     """
     for directory in {shard.path.parent for shard in shards}:

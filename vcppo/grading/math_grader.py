@@ -105,8 +105,13 @@ def _rivals(found: Extracted, answer: str) -> list[str]:
 
 def to_grade(question: Question, verdicts: Sequence[Verdict]) -> Grade:
     """The grade that the pool's verdicts on a question's expressions mean."""
-    if failed := [verdict.error for verdict in verdicts if verdict.error]:
-        return Grade("grader_error", question.written, failed[0])
+    refuted = [verdict for verdict in verdicts if not verdict.error and not verdict.same]
+    failed = [verdict for verdict in verdicts if verdict.error]
+    if failed and not refuted:  # one expression that differs from the gold decides, whatever the others are
+        unreadable = [verdict for verdict in failed if verdict.kind == "gold"]
+        if unreadable:  # no fault of the answer
+            return Grade("grader_error", None, unreadable[0].error)
+        return Grade("grader_error", question.written, failed[0].error)
     if all(verdict.same for verdict in verdicts):
         return Grade("right", question.written)
     return Grade("wrong", question.written, _HEDGED if verdicts[0].same else "")

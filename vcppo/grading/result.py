@@ -28,6 +28,12 @@ class Grade:
     answer: str | None = None
     detail: str = ""
 
+    @property
+    def is_ungradable(self) -> bool:
+        """A grader error by this one answer (time or memory ran out on it), while gold and grader are sound.
+        Trying again gives it again."""
+        return self.status == "grader_error" and self.answer is not None
+
 
 class GradeItem(NamedTuple):
     """One response to grade; a plain tuple `(response, gold)` serves as well."""

@@ -123,6 +123,25 @@ def test_a_gold_that_the_grader_cannot_read_fails_the_batch_and_scores_nothing()
         score_responses(items, RewardConfig())
 
 
+def exhausting(number: int) -> tuple[str, str, str, str]:
+    """An answer on which the grader's time runs out."""
+    answer = rf"\sqrt{{{number}+\sqrt{{x^{{99}}+{number}}}}}^{{501}}(x+{number})^{{1999}}"
+    return rf"\boxed{{{answer}}}", "104+x", "math", "stop"
+
+
+def test_an_answer_that_exhausts_the_grader_gets_no_grade_and_the_others_theirs() -> None:
+    good = (r"\boxed{\frac{3}{6}}", "0.5", "math", "stop")
+    scored = score_responses([good, exhausting(3), good], RewardConfig(right=1.0, wrong=-1.0))
+    assert [s.status for s in scored] == ["right", "grader_error", "right"]
+    assert [s.score for s in scored] == [1.0, 0.0, 1.0]
+    assert [s.is_graded for s in scored] == [True, False, True]
+
+
+def test_many_answers_that_exhaust_the_grader_are_a_failure_of_the_grader() -> None:
+    with pytest.raises(GraderError, match="3 of 3 answers of a batch cannot be graded"):
+        score_responses([exhausting(number) for number in (3, 5, 7)], RewardConfig())
+
+
 def test_prompt_hashes_tell_roles_and_contents_apart() -> None:
     hashes = [
         prompt_hash([{"role": role, "content": content}])
