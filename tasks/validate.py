@@ -24,12 +24,12 @@ def run(context: StageContext) -> dict[str, Any]:
     from training.models import load_tokenizer
 
     data = context.config.data
+    checks = suites(data)  # first: a wrong name in data.severity must not wait for the tables
     tokenizer = load_tokenizer(context.config.model)
     problems = problems_view(PREPARED, data, tokenizer)
     traces = traces_view(PREPARED, set(problems["id"][problems["split"] == "train"]), tokenizer)
     context.say(f"{len(problems)} problems, {len(traces)} SFT traces")
     frames = {"problems": problems, "traces": traces, "parts": parts_view(problems, data)}
-    checks = suites(data)
     out = context.out("data/validation")
     findings = run_suites({name: (frames[name], checks[name]) for name in frames}, out / "docs")
     expected = sum(map(len, checks.values()))

@@ -129,6 +129,7 @@ def test_every_parameter_that_dvc_watches_is_a_key_of_the_profile(name: str) -> 
         ("train.actor.optimizer.learning_rate", float("nan"), "got nan: allowed is a finite number"),
         ("train.critic.value_clip", 0, "got 0: allowed is a number above 0, or null"),
         ("sft.enabled", "perhaps", "got 'perhaps': allowed is true or false"),
+        ("data.severity", "warn", "got 'warn': allowed is keys with values of 'stop' or 'warn'"),
         ("sft.batch_size", None, "got None: allowed is a whole number of at least 1"),
         ("data.sources", [], "got []: allowed is a list with at least 1 in it"),
         ("data.sources.0.modulus", 1, "got 1: allowed is a whole number from 2 to 1000"),
@@ -155,6 +156,12 @@ def test_wrong_value_is_named_once_with_what_it_got_and_what_is_allowed(
 ) -> None:
     path = f"{key}.top_p" if key == "evaluate.sampling" else key
     assert complaint(key, value) == [f"{path}: {expected}"]
+
+
+def test_a_wrong_severity_is_named_by_its_expectation(complaint: Callable[[str, Any], list[str]]) -> None:
+    assert complaint("data.severity", {"unique_id": "error", "known_split": "warn"}) == [
+        "data.severity.unique_id: got 'error': allowed is 'stop' or 'warn'"
+    ]
 
 
 def test_unknown_key_is_named_with_its_neighbours_and_the_likely_meaning(

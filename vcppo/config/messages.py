@@ -64,6 +64,8 @@ def _follow(root: Schema, location: tuple[int | str, ...]) -> tuple[tuple[int | 
             path, schema = (*path, part), _resolve(schema.get("items", {}), root)
         elif part in schema.get("properties", {}):
             path, schema = (*path, part), _resolve(schema["properties"][part], root)
+        elif isinstance(schema.get("additionalProperties"), Mapping):  # a section whose keys are free
+            path, schema = (*path, part), _resolve(schema["additionalProperties"], root)
         elif "anyOf" not in schema:
             path = (*path, part)  # an unknown key; the schema stays that of the section it stands in
     return path, schema
@@ -114,6 +116,8 @@ def _allowed(schema: Schema, root: Schema) -> str:
         return f"a list{least}"
     if schema.get("properties"):
         return f"a section with keys of {', '.join(sorted(schema['properties']))}"
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        return f"keys with values of {_allowed(schema['additionalProperties'], root)}"
     return KINDS.get(str(kind), "keys and values")
 
 
