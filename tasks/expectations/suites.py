@@ -91,7 +91,7 @@ def _problems(data: DataConfig) -> list[Any]:
         one_of("no_lost_characters", "lost_characters", NONE),
         one_of("gold_canonical", "gold_state", CANONICAL),
         one_of("gold_graded_right", "gold_grade", "right"),
-        one_of("gold_plus_one_graded_wrong", "other_grade", "wrong", "no_answer"),
+        one_of("gold_plus_one_graded_wrong", "other_grade", "wrong"),
         one_of("template_once", "template", "once"),
         one_of("no_answer_in_prompt", "answer_inside", NONE),
         one_of("no_figure_in_training", "figure", NONE, row_condition=training),

@@ -14,6 +14,7 @@ from tasks.sources.problem import order_key
 from tasks.sources.words import comparison_key
 from vcppo.config import DataConfig
 from vcppo.config.sources import GeneratedSource, Source
+from vcppo.grading import grade
 
 Placed = tuple[Source, Gold]
 Progress = Callable[[int, int, str], None]
@@ -34,8 +35,9 @@ def assemble(
     """Mix the sources. clean: each source's clean problems, by its name.
 
     In this order: a prompt that two sources share stays with the one that only evaluates, else with the one
-    declared first; near-duplicates among what may be trained on; hold-out; decontamination of the training
-    set against everything that is evaluated; balance. Raises DataError as `split` and `balanced` do.
+    declared first, and with none if they give it different golds; near-duplicates among what may be trained
+    on; hold-out; decontamination of the training set against everything that is evaluated; balance. Raises
+    DataError as `split` and `balanced` do.
     """
     sources = sorted(data.sources, key=lambda source: source.use != "eval")
     pools = _exactly_unique(sources, clean, ledgers)
@@ -70,19 +72,36 @@ def assemble(
 def _exactly_unique(
     sources: list[Source], clean: Mapping[str, list[Gold]], ledgers: dict[str, Ledger]
 ) -> dict[str, list[Gold]]:
-    owners: dict[str, str] = {}
+    owners: dict[str, tuple[Source, Gold]] = {}
+    conflicts: dict[str, list[Placed]] = {}
     pools: dict[str, list[Gold]] = {}
     for source in sources:
         pools[source.name] = []
         for gold in clean[source.name]:
-            owner = owners.setdefault(comparison_key(gold.problem.compared), source.name)
-            if owner == source.name:
+            key = comparison_key(gold.problem.compared)
+            owner, owned = owners.setdefault(key, (source, gold))
+            if owner is source:
                 pools[source.name].append(gold)
-            else:
+            elif owner.use == "eval" or _same_gold((owner, owned), (source, gold)):
                 ledgers[source.name].remove(
-                    "duplicate_of_other_source", id=gold.problem.id, other_source=owner
+                    "duplicate_of_other_source", id=gold.problem.id, other_source=owner.name
                 )
-    return pools
+            else:
+                conflicts.setdefault(key, [(owner, owned)]).append((source, gold))
+    for conflict in conflicts.values():
+        golds = [gold.gold for _, gold in conflict]
+        where = [gold.problem.where for _, gold in conflict]
+        for source, gold in conflict:
+            ledgers[source.name].remove("conflicting_gold", id=gold.problem.id, golds=golds, where=where)
+    dropped = {id(gold) for conflict in conflicts.values() for _, gold in conflict}
+    return {name: [gold for gold in pool if id(gold) not in dropped] for name, pool in pools.items()}
+
+
+def _same_gold(one: Placed, other: Placed) -> bool:
+    (source, gold), (_, other_gold) = one, other
+    if gold.gold == other_gold.gold:
+        return True
+    return grade(f"\\boxed{{{other_gold.gold}}}", gold.gold, source.grader).status == "right"
 
 
 def _decontaminated(

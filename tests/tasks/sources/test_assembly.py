@@ -92,6 +92,50 @@ def test_another_number_operator_or_gold_makes_another_problem(other: str, gold:
     assert ids(assembled.train) == {"pool/0", "pool/1"}
 
 
+def test_a_prompt_to_which_two_sources_give_different_golds_is_dropped_from_both_and_listed() -> None:
+    data = config(file("one", use="train"), file("two", use="split", eval_count=1), BENCHMARK)
+    assembled, ledgers = run(
+        data,
+        {
+            "one": golds("one", (TRIPLES, "37"), ("Compute 1+1.", "2")),
+            "two": golds("two", (TRIPLES, "38"), ("Compute 1+1.", "2"), OTHER, ("Compute 2*3.", "6")),
+            "bench": golds("bench", ("What is nine times nine?", "81")),
+        },
+    )
+    assert ids(assembled.train) | ids(assembled.evaluation) == {"one/1", "two/2", "two/3", "bench/0"}
+    for name in ("one", "two"):
+        assert {
+            "reason": "conflicting_gold",
+            "id": f"{name}/0",
+            "golds": ["37", "38"],
+            "where": ["row 0"] * 2,
+        } in (ledgers[name].listed)
+    assert ledgers["two"].removed["duplicate_of_other_source"] == 1
+
+
+@pytest.mark.parametrize(("grader", "kept"), [("math", {"one/0"}), ("aime", set())])
+def test_golds_of_one_value_are_no_conflict(grader: str, kept: set[str]) -> None:
+    data = config(file("one", use="train", grader=grader), file("two", use="train", grader=grader), BENCHMARK)
+    assembled, _ = run(
+        data,
+        {
+            "one": golds("one", (TRIPLES, "\\frac{1}{2}")),
+            "two": golds("two", (TRIPLES, "0.5")),
+            "bench": golds("bench", OTHER),
+        },
+    )
+    assert ids(assembled.train) == kept
+
+
+def test_a_benchmark_keeps_its_problem_whatever_gold_a_training_source_gives_it() -> None:
+    data = config(file("pool", use="train"), BENCHMARK)
+    assembled, ledgers = run(
+        data, {"pool": golds("pool", (TRIPLES, "38"), OTHER), "bench": golds("bench", (TRIPLES, "37"))}
+    )
+    assert (ids(assembled.train), ids(assembled.evaluation)) == ({"pool/1"}, {"bench/0"})
+    assert ledgers["pool"].removed == {"duplicate_of_other_source": 1}
+
+
 def test_the_search_for_near_duplicates_can_be_turned_off() -> None:
     data = config(file("pool", use="train"), BENCHMARK, near_duplicate_similarity=None)
     assembled, _ = run(
