@@ -1,17 +1,19 @@
 """The second synthetic task: independent steps with chance slips, where decoupled GAE pays.
 
 The problem is a number that only tells the problems apart. The response does `num_steps` steps of four
-characters (vcppo/grading/steps.py): a letter, two digits of its own choice, the larger of them. It is right if
-at most `max_wrong` steps are wrong:
+characters (vcppo/grading/steps.py): a letter, two digits of its own choice, the larger of them. It is right
+if at most `max_wrong` steps are wrong:
 
     prompt     207915
-    response   a377b122c066...
+    response   a377b122c06?...
 
-In a fixed set of `uncertain_cells` of the 100 pairs of digits the SFT traces are wrong with probability
-`slip_rate`, in the others never. So the policy slips by chance, anywhere: only a value function that has
-learned to see a slip can tell which of the many steps was to blame, while the outcome blames or praises them
-all. A share of the traces quits early, which is always wrong. (The larger digit, not the sum modulo 10: of a
-sum's last digit neither operand alone tells anything, and a tiny model stands on that plateau for long.)
+In a fixed set of `uncertain_cells` of the 100 pairs of digits the SFT traces leave the step open with
+probability `slip_rate` (or write a wrong digit, as `slips` says), in the others never. So the policy slips by
+chance, anywhere: only a value function that has learned to see a slip can tell which of the many steps was to
+blame, while the outcome blames or praises them all. A share of the traces quits early, which is always wrong.
+
+Why the larger digit, and not the sum modulo 10: of a sum's last digit neither operand alone tells anything,
+and a tiny model stands on that plateau for long.
 """
 
 from __future__ import annotations
@@ -72,15 +74,18 @@ def draw_trace(source: IndependentStepsSource, uncertain: frozenset[Cell], gener
     quits = generator.random() < source.early_stop_fraction
     # a trace that quits has done at least one step: an empty response teaches nothing
     num_steps = 1 + _below(generator, source.num_steps - 1) if quits else source.num_steps
-    return "".join(_draw_step(place, source.slip_rate, uncertain, generator) for place in range(num_steps))
+    return "".join(_draw_step(place, source, uncertain, generator) for place in range(num_steps))
 
 
-def _draw_step(place: int, slip_rate: float, uncertain: frozenset[Cell], generator: random.Random) -> str:
+def _draw_step(
+    place: int, source: IndependentStepsSource, uncertain: frozenset[Cell], generator: random.Random
+) -> str:
     first, second = _below(generator, 10), _below(generator, 10)
-    slips = (first, second) in uncertain and generator.random() < slip_rate
-    # one of the nine other digits, each as likely
-    offset = 1 + _below(generator, 9) if slips else 0
-    return write_step(place, first, second, (max(first, second) + offset) % 10)
+    result: int | None = max(first, second)
+    if (first, second) in uncertain and generator.random() < source.slip_rate:
+        # one of the nine other digits, each as likely
+        result = None if source.slips == "left_open" else (max(first, second) + 1 + _below(generator, 9)) % 10
+    return write_step(place, first, second, result)
 
 
 def _generator(seed: int, name: str, purpose: str) -> random.Random:

@@ -84,6 +84,9 @@ class IndependentStepsSource(GeneratedSource):
     """Of the 100 pairs of digits, those in which SFT traces slip."""
     slip_rate: UnitInterval = 0.5
     """How often they slip there."""
+    slips: Literal["left_open", "wrong_digit"] = "left_open"
+    """What a slip writes: a question mark, or one of the nine wrong digits. A critic can learn to see the
+    first from the outcomes of thousands of rollouts; the second it would have to calculate."""
     early_stop_fraction: UnitInterval = 0.05
     """Share of the SFT traces that quit before their last step: quitting is wrong."""
 

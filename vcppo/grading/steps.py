@@ -1,8 +1,9 @@
 """Independent steps: a response does a given number of them, and only so many may be wrong.
 
 A step is four characters: its letter (a to z, then A to Z, then a again), two digits, and the larger of them:
-`a377`, or `b122`. Steps follow one another without a gap, and the response ends behind the last.
-The gold says how many there must be and how many of them may be wrong: "40 steps, at most 7 wrong".
+`a377`, or `b122`. A step that is left open (`c06?`) counts as wrong. Steps follow one another without a gap,
+and the response ends behind the last. The gold says how many there must be and how many of them may be wrong:
+"40 steps, at most 7 wrong".
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from vcppo.grading.result import CUT_REASONS, Grade, shown
 LABELS = string.ascii_lowercase + string.ascii_uppercase
 """Letters of the steps in order; more steps start again from the first."""
 STEP_CHARACTERS = 4
+LEFT_OPEN = "?"
+"""In the place of a step's result."""
 
 _GOLD = re.compile(r"([1-9][0-9]{0,5}) steps, at most (0|[1-9][0-9]{0,5}) wrong")
-_STEP = re.compile(r"([A-Za-z])([0-9])([0-9])([0-9])")
+_STEP = re.compile(r"([A-Za-z])([0-9])([0-9])([0-9?])")
 
 
 def write_gold(num_steps: int, max_wrong: int) -> str:
@@ -26,9 +29,9 @@ def write_gold(num_steps: int, max_wrong: int) -> str:
     return f"{num_steps} steps, at most {max_wrong} wrong"
 
 
-def write_step(place: int, first: int, second: int, result: int) -> str:
-    """One step as text. place: counted from 0."""
-    return f"{LABELS[place % len(LABELS)]}{first}{second}{result}"
+def write_step(place: int, first: int, second: int, result: int | None) -> str:
+    """One step as text. place: counted from 0; result: None leaves it open."""
+    return f"{LABELS[place % len(LABELS)]}{first}{second}{LEFT_OPEN if result is None else result}"
 
 
 def response_with(num_steps: int, num_wrong: int) -> str:

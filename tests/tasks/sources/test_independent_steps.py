@@ -22,9 +22,9 @@ def source(**values: object) -> IndependentStepsSource:
     return IndependentStepsSource.model_validate({"name": "steps", "num_problems": 200, **values})
 
 
-def steps_of(trace: str) -> list[tuple[int, int, int]]:
+def steps_of(trace: str) -> list[tuple[int, int, str]]:
     """(first, second, result) of every step."""
-    return [(int(trace[i + 1]), int(trace[i + 2]), int(trace[i + 3])) for i in range(0, len(trace), 4)]
+    return [(int(trace[i + 1]), int(trace[i + 2]), trace[i + 3]) for i in range(0, len(trace), 4)]
 
 
 class Scripted(random.Random):
@@ -39,11 +39,14 @@ class Scripted(random.Random):
 
 
 def test_a_trace_follows_its_draws() -> None:
-    # goes on; 3 and 7 in a certain cell; 1 and 2 in an uncertain one without a slip; 0 and 6 slip by 2
-    draws = Scripted(0.9, 0.35, 0.75, 0.15, 0.25, 0.5, 0.05, 0.65, 0.49, 0.15)
+    # goes on; 3 and 7 in a certain cell; 1 and 2 in an uncertain one without a slip; 0 and 6 slip
+    draws = (0.9, 0.35, 0.75, 0.15, 0.25, 0.5, 0.05, 0.65, 0.49)
     uncertain = frozenset({(1, 2), (0, 6)})
-    assert draw_trace(source(num_steps=3, max_wrong=1), uncertain, draws) == "a377b122c068"
-    assert draws.numbers == []
+    some = source(num_steps=3, max_wrong=1)
+    assert draw_trace(some, uncertain, Scripted(*draws)) == "a377b122c06?"
+    digits = source(num_steps=3, max_wrong=1, slips="wrong_digit")
+    assert draw_trace(digits, uncertain, Scripted(*draws, 0.15)) == "a377b122c068"
+    assert draw_trace(digits, uncertain, Scripted(*draws, 0.99)) == "a377b122c065"
 
 
 def test_a_trace_that_quits_has_done_at_least_one_step_and_never_all() -> None:
@@ -90,28 +93,32 @@ def test_nothing_that_could_not_be_wrong_is_configured() -> None:
         source(max_wrong=40)
 
 
-def test_traces_slip_half_of_the_time_in_the_uncertain_cells_and_never_elsewhere() -> None:
-    some = source(num_problems=1000)
+@pytest.mark.parametrize("slips", ["left_open", "wrong_digit"])
+def test_traces_slip_half_of_the_time_in_the_uncertain_cells_and_never_elsewhere(slips: str) -> None:
+    some = source(num_problems=1000, slips=slips)
     uncertain = uncertain_cells(some, 1)
     assert len(uncertain) == 40
-    offsets: Counter[int] = Counter()
+    written: Counter[str] = Counter()
     cells: Counter[bool] = Counter()
     for problem in read(some, seed=1):
         for first, second, result in steps_of(problem.traces[0]):
-            offset = (result - max(first, second)) % 10
             inside = (first, second) in uncertain
             cells[inside] += 1
-            assert inside or offset == 0
-            offsets[offset] += inside
+            assert inside or result == str(max(first, second))
+            if inside:
+                written[result if result == "?" else str((int(result) - max(first, second)) % 10)] += 1
     assert cells[True] / cells.total() == pytest.approx(0.4, abs=0.01)
-    assert offsets[0] / cells[True] == pytest.approx(0.5, abs=0.015)
-    assert all(offsets[k] / cells[True] == pytest.approx(0.5 / 9, abs=0.008) for k in range(1, 10))
+    assert written.pop("0") / cells[True] == pytest.approx(0.5, abs=0.015)
+    expected = "?" if slips == "left_open" else "123456789"
+    assert set(written) == set(expected)
+    for count in written.values():
+        assert count / cells[True] == pytest.approx(0.5 / len(expected), abs=0.015)
 
 
 def test_a_whole_trace_has_eight_slips_and_is_right_a_bit_less_than_half_of_the_time() -> None:
     some = source(num_problems=2000, early_stop_fraction=0.0)
     problems = list(read(some, seed=1))
-    slips = [sum(max(a, b) != c for a, b, c in steps_of(p.traces[0])) for p in problems]
+    slips = [sum(str(max(a, b)) != c for a, b, c in steps_of(p.traces[0])) for p in problems]
     assert sum(slips) / len(slips) == pytest.approx(8.0, abs=0.2)
     right = [grade(p.traces[0], p.answer, "steps").status == "right" for p in problems]
     # P(at most 7 of 40 at 0.2 each) = 0.437

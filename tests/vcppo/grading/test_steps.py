@@ -15,6 +15,7 @@ from vcppo.grading.steps import LABELS, read_gold, response_with, write_gold, wr
     ("response", "found"),
     [
         ("a377b121", Grade("right", "2 steps, 1 wrong")),
+        ("a37?b122", Grade("right", "2 steps, 1 wrong")),
         ("a371b121", Grade("wrong", "2 steps, 2 wrong", "2 steps are wrong, allowed are 1")),
         ("a377", Grade("wrong", "1 steps, 0 wrong", "1 steps instead of 2")),
         ("a377c122", Grade("wrong", "a377c122", "step 2 is none: it has another form or letter")),
