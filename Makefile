@@ -49,7 +49,7 @@ ablation: $(STAMP) ## the paper's tables in miniature: rows x seeds side by side
 	$(BIN)/python -m vcppo ablation
 
 test: $(STAMP) ## all tests, at most 10 minutes on two cores
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP) ## lint, format, types, import contracts
 	$(BIN)/ruff check .

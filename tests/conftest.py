@@ -1,4 +1,4 @@
-"""What all tests share: order (fast ones first), data files, a clean environment."""
+"""What all tests share: their order, data files, a clean environment."""
 
 from __future__ import annotations
 
@@ -11,9 +11,24 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # a stable sort: within each group the order of the files stays
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fast tests first. Spread over processes (whole files, in this order), those that may take longest,
+    so that none of them is left for the end.
+
+    Both sorts are stable: otherwise the order of the files stays.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=_longest_allowed, reverse=True)
+    else:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+def _longest_allowed(item: pytest.Item) -> float:
+    """Seconds that a slow test may take, 0 of any other."""
+    if item.get_closest_marker("slow") is None:
+        return 0.0
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0] if marker else item.config.getini("timeout"))
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +41,6 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DVC_NO_ANALYTICS": "1",
         "GX_ANALYTICS_ENABLED": "false",
-        "WANDB_MODE": "offline",
         "WANDB_ERROR_REPORTING": "false",
         "RAY_USAGE_STATS_ENABLED": "0",
         "AWS_EC2_METADATA_DISABLED": "true",

@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from tests.training.ppo.run_training import FINGERPRINT, NUM_STEPS, make_inputs, start_training
-from training.ppo import checkpoints
+from training.ppo.checkpoints import check_fingerprint
+from vcppo.checkpoints import verify
 from vcppo.errors import InfrastructureError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -97,20 +98,25 @@ def test_the_resumed_run_goes_on_from_its_newest_checkpoint(runs: dict[str, Any]
     assert resumed and int(resumed.group(1)) >= 2
 
 
+def test_an_undisturbed_run_prints_lines_for_a_person_only(runs: dict[str, Any]) -> None:
+    lines = runs["last"].splitlines()
+    assert [line for line in lines if not line.startswith(("[train] ", "DONE "))] == []
+
+
 def test_weights_optimizers_and_dataloader_are_bit_identical(runs: dict[str, Any]) -> None:
     compared = 0
     for step in range(1, NUM_STEPS + 1):
         left, right = (
             runs[name] / "checkpoints" / f"global_step_{step}" for name in ("undisturbed", "killed")
         )
-        files = checkpoints.verify(left)["files"]
-        assert files.keys() == checkpoints.verify(right)["files"].keys()
+        files = verify(left)["files"]
+        assert files.keys() == verify(right)["files"].keys()
         for name in files:
             if name.endswith((".pt", ".safetensors")):
                 assert _content(left / name) == _content(right / name), f"step {step}: {name}"
                 compared += 1
     assert compared >= NUM_STEPS * 9  # model, optimizer, extra and exported weights of both, dataloader
-    checkpoints.check_fingerprint(left, FINGERPRINT)
+    check_fingerprint(left, FINGERPRINT)
 
 
 def test_rollouts_and_metrics_are_identical(runs: dict[str, Any]) -> None:
