@@ -80,7 +80,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_every_deployment_of_prefect_yaml_stands_with_schedule_limit_and_pool(server: Server) -> None:
     deployed = {d["name"]: d for d in server.ask("deployments/filter", deployments={})}
-    assert set(deployed) == {"nightly", "train", "evaluate"}
+    assert set(deployed) == {"nightly", "train", "evaluate", "ablation"}
     for name, deployment in deployed.items():
         assert deployment["entrypoint"] == f"flows.{name}.{name}"
         assert deployment["work_pool_name"] == "vcppo"
