@@ -9,7 +9,7 @@ import pytest
 from vcppo.config import load_params, profile_names
 from vcppo.config.load import load_profile
 from vcppo.errors import ConfigurationError
-from vcppo.pipeline import load_pipeline, load_stage
+from vcppo.pipeline import ABLATION, load_all, load_pipeline, load_stage, upstream
 
 ORDER = (
     "prepare", "validate", "sft", "rollouts", "reward_model",
@@ -74,3 +74,18 @@ def test_a_missing_file_and_an_unknown_stage_say_what_to_do(tmp_path: Path, root
         load_pipeline(tmp_path)
     with pytest.raises(ConfigurationError, match="got 'trian', allowed are prepare, validate, "):
         load_stage("trian", root)
+
+
+def test_the_study_stands_on_the_main_pipeline_and_needs_no_trained_policy(root: Path) -> None:
+    stages = load_all(root)
+    study = ("ablation_critics", "ablation_runs", "ablation_report")
+    assert tuple(stages) == (*ORDER, *study)
+    assert [stages[name].file for name in study] == [ABLATION] * 3
+    outs = [out for stage in stages.values() for out in stage.outs]
+    assert len(outs) == len(set(outs))
+    base = ["prepare", "validate", "sft", "rollouts", "reward_model"]
+    assert upstream(stages, "ablation_report") == [*base, *study]
+    assert upstream(stages, "train") == list(ORDER[: ORDER.index("train") + 1])
+    config = load_profile("ablation")
+    for name in study:
+        assert set(stages[name].parameter_values(config)) == set(stages[name].params)
