@@ -1,8 +1,9 @@
 """Independent steps: a response does a given number of them, and only so many may be wrong.
 
 A step is four characters: its letter (a to z, then A to Z, then a again), two digits, and the larger of them:
-`a377`, or `b122`. A step that is left open (`c06?`) counts as wrong. Steps follow one another without a gap,
-and the response ends behind the last. The gold says how many there must be and how many of them may be wrong:
+`a377`, or `b122`. A step that is left open (`c06?`) is wrong, and so are four characters of another form or
+with another letter than their place asks for. Steps follow one another without a gap, and the response ends
+behind the last. The gold says how many there must be and how many of them may be wrong:
 "40 steps, at most 7 wrong".
 """
 
@@ -73,18 +74,22 @@ def grade(response: str, gold: str, finish_reason: str = "stop") -> Grade:
     if finish_reason in CUT_REASONS:
         return Grade("truncated", None, f"cut ({finish_reason}) before it ended")
     text = response.strip()
-    if _STEP.match(text) is None:
-        return Grade("no_answer", None, "does not begin with a step")
-    num_steps = num_wrong = 0
-    while num_steps * STEP_CHARACTERS < len(text):
-        step = _STEP.fullmatch(text, num_steps * STEP_CHARACTERS, (num_steps + 1) * STEP_CHARACTERS)
-        if step is None or step[1] != LABELS[num_steps % len(LABELS)]:
-            return Grade("wrong", shown(text), f"step {num_steps + 1} is none: it has another form or letter")
-        num_steps += 1
-        num_wrong += max(step[2], step[3]) != step[4]
-    answer = f"{num_steps} steps, {num_wrong} wrong"
-    if num_steps != wanted:
-        return Grade("wrong", answer, f"{num_steps} steps instead of {wanted}")
+    steps = [text[start : start + STEP_CHARACTERS] for start in range(0, len(text), STEP_CHARACTERS)]
+    if not any(_STEP.fullmatch(step) for step in steps):
+        return Grade("no_answer", None, "holds no step")
+    num_wrong = sum(not _is_right(step, place) for place, step in enumerate(steps))
+    answer = f"{len(steps)} steps, {num_wrong} wrong"
+    if len(steps[-1]) < STEP_CHARACTERS:
+        return Grade("wrong", answer, "ends inside a step")
+    if len(steps) != wanted:
+        return Grade("wrong", answer, f"{len(steps)} steps instead of {wanted}")
     if num_wrong > max_wrong:
         return Grade("wrong", answer, f"{num_wrong} steps are wrong, allowed are {max_wrong}")
     return Grade("right", answer)
+
+
+def _is_right(step: str, place: int) -> bool:
+    match = _STEP.fullmatch(step)
+    return (
+        match is not None and match[1] == LABELS[place % len(LABELS)] and match[4] == max(match[2], match[3])
+    )

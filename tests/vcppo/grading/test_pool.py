@@ -89,6 +89,13 @@ def test_many_hanging_answers_share_one_loss_of_time_and_leave_the_others_graded
     }
 
 
+def test_a_gold_gets_more_patience_than_an_answer() -> None:
+    with GradingPool(num_workers=1, timeout_seconds=0.001, batch_seconds=0.002) as pool:
+        slow = (r"(x+1)^{30}(x-1)^{30} - (x^2-1)^{30}", "0")
+        assert pool.ask_all([slow])[0].kind == "timeout"
+        assert pool.ask_all([slow], patience=60_000.0)[0].same
+
+
 def test_a_worker_that_dies_is_replaced_whole(pool: GradingPool) -> None:
     assert pool.ask_all([HALF])[0].same
     for worker in pool._workers:

@@ -18,10 +18,12 @@ from vcppo.grading.steps import LABELS, read_gold, response_with, write_gold, wr
         ("a37?b122", Grade("right", "2 steps, 1 wrong")),
         ("a371b121", Grade("wrong", "2 steps, 2 wrong", "2 steps are wrong, allowed are 1")),
         ("a377", Grade("wrong", "1 steps, 0 wrong", "1 steps instead of 2")),
-        ("a377c122", Grade("wrong", "a377c122", "step 2 is none: it has another form or letter")),
-        ("a377b12", Grade("wrong", "a377b12", "step 2 is none: it has another form or letter")),
-        ("377122", Grade("no_answer", None, "does not begin with a step")),
-        ("", Grade("no_answer", None, "does not begin with a step")),
+        ("a377c122", Grade("right", "2 steps, 1 wrong")),
+        ("a377b12", Grade("wrong", "2 steps, 1 wrong", "ends inside a step")),
+        ("a377b121c066", Grade("wrong", "3 steps, 1 wrong", "3 steps instead of 2")),
+        ("A377c122", Grade("wrong", "2 steps, 2 wrong", "2 steps are wrong, allowed are 1")),
+        ("377b122", Grade("no_answer", None, "holds no step")),
+        ("", Grade("no_answer", None, "holds no step")),
     ],
 )
 def test_grade_says_what_it_read(response: str, found: Grade) -> None:
