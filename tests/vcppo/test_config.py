@@ -67,7 +67,14 @@ def test_shipped_profile_loads_under_its_own_name_and_survives_being_written_out
 
 
 def test_the_shipped_profiles_are_these() -> None:
-    assert profile_names() == ["ablation", "one-gpu", "smollm2-135m", "tiny", "vcppo-32b"]
+    assert profile_names() == [
+        "ablation",
+        "independent-steps",
+        "one-gpu",
+        "smollm2-135m",
+        "tiny",
+        "vcppo-32b",
+    ]
 
 
 def test_params_yaml_is_the_tiny_profile() -> None:
@@ -224,7 +231,7 @@ def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:
 
 def test_an_unknown_profile_lists_those_there_are() -> None:
     with pytest.raises(
-        ConfigurationError, match="got 'tny', allowed are ablation, one-gpu, smollm2-135m, tiny, vcppo-32b"
+        ConfigurationError, match="got 'tny', allowed are ablation, independent-steps, one-gpu"
     ):
         load_profile("tny")
 
