@@ -27,7 +27,7 @@ def run(context: StageContext) -> dict[str, Any]:
     checks = suites(data)  # first: a wrong name in data.severity must not wait for the tables
     tokenizer = load_tokenizer(context.config.model)
     problems = problems_view(PREPARED, data, tokenizer)
-    traces = traces_view(PREPARED, set(problems["id"][problems["split"] == "train"]), tokenizer)
+    traces = traces_view(PREPARED, problems, tokenizer)
     context.say(f"{len(problems)} problems, {len(traces)} SFT traces")
     frames = {"problems": problems, "traces": traces, "parts": parts_view(problems, data)}
     out = context.out("data/validation")

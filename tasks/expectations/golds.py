@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 from vcppo.errors import ConfigurationError, DataError
-from vcppo.grading import canonical_gold, grade, steps
+from vcppo.grading import canonical_gold, grade_batch, steps
+from vcppo.grading.pool import GradingPool
 
 CANONICAL = "canonical"
 LETTERS = "ABCD"
@@ -17,12 +20,18 @@ NUM_THREADS = 4
 
 def gold_states(golds: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str, str]]:
     """Of each different (gold, grader): `canonical` or what it should be; the grade of the gold answer
-    itself (`right`); the grade of another answer, gold + 1 (`wrong`)."""
-    from concurrent.futures import ThreadPoolExecutor
+    itself (`right`); the grade of another answer, gold + 1 (`wrong`).
 
+    Raises GraderError when the grader's canaries fail.
+    """
     asked = list(dict.fromkeys(golds))
-    with ThreadPoolExecutor(NUM_THREADS) as threads:
-        return dict(zip(asked, threads.map(lambda pair: _state(*pair), asked), strict=True))
+    with ExitStack() as stack:
+        threads = stack.enter_context(ThreadPoolExecutor(NUM_THREADS))
+        pool = None
+        if any(grader == "math" for _, grader in asked):
+            # with time enough: no policy wrote these, and the machine's load says nothing about the data
+            pool = stack.enter_context(GradingPool(timeout_seconds=20.0, batch_seconds=60.0))
+        return dict(zip(asked, threads.map(lambda pair: _state(pair[0], pair[1], pool), asked), strict=True))
 
 
 def letter_p_value(letters: Iterable[str]) -> float:
@@ -48,13 +57,14 @@ def another_answer(gold: str, grader: str) -> str:
         return f"{gold}+1"
 
 
-def _state(gold: str, grader: str) -> tuple[str, str, str]:
+def _state(gold: str, grader: str, pool: GradingPool | None) -> tuple[str, str, str]:
     try:
-        canonical = canonical_gold(gold, grader)
+        canonical = canonical_gold(gold, grader, pool)
     except (ConfigurationError, DataError) as error:
         return f"unreadable: {error}", "not graded", "not graded"
-    itself, other = (grade(response, gold, grader).status for response in _responses(gold, canonical, grader))
-    return CANONICAL if canonical == gold else f"should be {canonical}", itself, other
+    responses = _responses(gold, canonical, grader)
+    itself, other = grade_batch([(response, gold) for response in responses], grader, pool)
+    return CANONICAL if canonical == gold else f"should be {canonical}", itself.status, other.status
 
 
 def _responses(gold: str, canonical: str, grader: str) -> tuple[str, str]:

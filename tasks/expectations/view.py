@@ -27,6 +27,9 @@ PROBLEM_COLUMNS = (
     "gold_state", "gold_grade", "other_grade", "golds_of_prompt", "language", "template", "answer_inside",
     "figure", "options", "overlap",
 )  # fmt: skip
+FREE_TEXT = ("id", "prompt_sha256")
+"""Columns whose cells are nearly all different; those with few different words are kept as categories, which
+Great Expectations compares and copies far faster."""
 TRACE_COLUMNS = ("id", "problem", "response_tokens")
 PART_COLUMNS = ("id", "rows", "letter_p_value")
 
@@ -71,25 +74,27 @@ def problems_view(prepared: Path, data: DataConfig, tokenizer: Any, small: int =
         for name, cells in part.columns.items():
             columns[name].append(cells)
         keys += part.keys
-    frame = pd.DataFrame({name: pa.chunked_array(cells).to_pandas() for name, cells in columns.items()})
+    frame = pd.DataFrame({name: _series(name, pa.chunked_array(cells)) for name, cells in columns.items()})
     _add_gold_states(frame)
     frame["golds_of_prompt"] = _golds_of_prompt(keys, frame["gold"])
     return frame[list(PROBLEM_COLUMNS)]
 
 
-def traces_view(prepared: Path, problem_ids: set[str], tokenizer: Any) -> pd.DataFrame:
-    """`TRACE_COLUMNS`. problem: `known` if it is a training problem; response_tokens: end of sequence
-    included."""
+def traces_view(prepared: Path, problems: pd.DataFrame, tokenizer: Any) -> pd.DataFrame:
+    """`TRACE_COLUMNS`. problems: `PROBLEM_COLUMNS`; problem: `known` if it is a training problem;
+    response_tokens: end of sequence included."""
     import pandas as pd
 
     traces = _traces(prepared)
+    training = problems["id"][problems["split"] == "train"]
+    known = set(training[training.isin(list(traces))])
     ids = [id_ for id_, responses in traces.items() for _ in responses]
     responses = [response for each in traces.values() for response in each]
     encoded = tokenizer(responses, add_special_tokens=False)["input_ids"] if responses else []
     return pd.DataFrame(
         {
             "id": ids,
-            "problem": ["known" if id_ in problem_ids else "unknown" for id_ in ids],
+            "problem": ["known" if id_ in known else "unknown" for id_ in ids],
             "response_tokens": [len(tokens) + 1 for tokens in encoded],
         }
     )
@@ -150,6 +155,13 @@ def _frame(groups: Sequence[Problems], tokenizer: Any) -> int:
     return 0 if first is None else frame_bytes(first, tokenizer)
 
 
+def _series(name: str, cells: pa.ChunkedArray) -> pd.Series:
+    import pyarrow as pa
+
+    few = pa.types.is_string(cells.type) and name not in FREE_TEXT
+    return (cells.dictionary_encode() if few else cells).to_pandas()
+
+
 def _lost(part: Described, tokenizer: Any) -> pa.Array:
     import pyarrow as pa
 
@@ -163,6 +175,7 @@ def _lost(part: Described, tokenizer: Any) -> pa.Array:
 def _add_gold_states(frame: pd.DataFrame) -> None:
     """The columns that `gold_states` gives, each different gold graded once."""
     import numpy as np
+    import pandas as pd
 
     numbers = frame.groupby(["gold", "grader"], dropna=False, sort=False).ngroup().to_numpy()
     _, first = np.unique(numbers, return_index=True)  # the rows where each different pair stands first
@@ -170,7 +183,8 @@ def _add_gold_states(frame: pd.DataFrame) -> None:
     asked = [(gold, grader) for gold, grader in pairs.where(pairs.notna(), None).to_numpy()]
     states = gold_states(asked)
     for position, name in enumerate(("gold_state", "gold_grade", "other_grade")):
-        frame[name] = np.array([states[each][position] for each in asked], dtype=object)[numbers]
+        words = pd.Categorical([states[each][position] for each in asked])
+        frame[name] = words.take(numbers)
 
 
 def _golds_of_prompt(keys: Sequence[bytes], golds: pd.Series) -> Any:

@@ -17,7 +17,7 @@ from tasks.expectations.runner import MAX_ROWS_NAMED, Finding, run_suites
 from tasks.expectations.signs import answer_inside, language, option_state, template_state
 from tasks.expectations.suites import STOP, WARN, suites
 from tasks.expectations.tokens import COMMON, count_tokens, frame_bytes, lost_of, most_tokens
-from tasks.expectations.view import PROBLEM_COLUMNS, parts_view, problems_view
+from tasks.expectations.view import FREE_TEXT, PROBLEM_COLUMNS, parts_view, problems_view
 from tasks.sources.assembly import Placed
 from tasks.sources.catalogue import DAPO_TEMPLATES
 from tasks.sources.cleaning import Gold
@@ -107,6 +107,18 @@ def test_a_defect_is_found_and_its_row_named(tmp_path: Path, column: str, value:
     assert f"column='{column}'" in finding.expectation
     assert ("running_sum/4" if column == "id" else "running_sum/3") in " ".join(finding.rows)
     assert finding.severity == (WARN if name == "expected_language" else STOP)
+
+
+def test_words_kept_as_categories_are_checked_like_text(tmp_path: Path) -> None:
+    frame = problems()
+    for row, (column, value) in enumerate((("gold", "1000"), ("figure", "[asy]"), ("split", "test")), 3):
+        frame.loc[row, column] = value
+    few = [name for name in PROBLEM_COLUMNS if name not in (*FREE_TEXT, "prompt_tokens", "golds_of_prompt")]
+    found = failed(frame.astype(dict.fromkeys(few, "category")), tmp_path)
+    assert found == failed(frame, tmp_path)
+    assert [finding.name for finding in found] == [
+        "known_split", "aime_gold_0_to_999", "no_figure_in_training",
+    ]  # fmt: skip
 
 
 def test_at_most_twenty_rows_are_named_and_all_are_counted(tmp_path: Path) -> None:

@@ -22,6 +22,9 @@ _ANSWER_LIKE = re.compile(
 
 _HEDGED = "several different answers offered"
 _MAX_RIVALS = 3
+_GOLD_PATIENCE = (
+    20.0  # golds come from datasets: whether one can be read must not depend on the machine's load
+)
 _WRONG = math_text.Decision("wrong")
 
 
@@ -53,7 +56,7 @@ def canonical_gold(gold: str, pool: GradingPool) -> str:
         return text
     if len(text) > math_refusals.MAX_LENGTH or math_cost.costly(text):
         raise DataError(f"MATH gold {shown(repr(gold))} is too long or too costly to evaluate; drop the row")
-    (verdict,) = pool.ask_all([(None, text)])
+    (verdict,) = pool.ask_all([(None, text)], patience=_GOLD_PATIENCE)
     if not verdict.same:
         reason = verdict.error or "Math-Verify reads no expression in it"
         raise DataError(

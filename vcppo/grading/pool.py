@@ -61,8 +61,11 @@ class GradingPool:
         self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="grading")
         self._closed = False
 
-    def ask_all(self, questions: Sequence[tuple[str | None, str]]) -> list[Verdict]:
+    def ask_all(self, questions: Sequence[tuple[str | None, str]], patience: float = 1.0) -> list[Verdict]:
         """Verdicts on `(answer, gold)` pairs, in order; an answer of None asks whether the gold can be read.
+
+        patience: times the pool's limits; more than 1 for what no policy wrote, where a busy machine must not
+        decide.
 
         Raises GraderError when workers cannot be started or the pool is closed.
         """
@@ -70,21 +73,21 @@ class GradingPool:
             raise GraderError("the grading pool is closed; make a new one")
         lost = _LostTime(len(self._workers))
         order = sorted(range(len(questions)), key=lambda place: _suspicion(*questions[place]))
-        asked = self._threads.map(lambda place: self._ask(questions[place], lost), order)
+        asked = self._threads.map(lambda place: self._ask(questions[place], lost, patience), order)
         verdicts = dict(zip(order, asked, strict=True))
         return [verdicts[place] for place in range(len(questions))]
 
-    def _ask(self, question: tuple[str | None, str], lost: _LostTime) -> Verdict:
+    def _ask(self, question: tuple[str | None, str], lost: _LostTime, patience: float) -> Verdict:
         worker = self._free.get()
         try:
-            used = lost.seconds / self._batch_seconds
+            left = patience * self._batch_seconds - lost.seconds
+            used = 1 - left / (patience * self._batch_seconds)
             share = next((share for until, share in _PATIENCE if used < until), None)
             if share is None:
                 return _GIVEN_UP
             worker.warm(self._startup_seconds)
             started = time.monotonic()
-            left = self._batch_seconds - lost.seconds
-            verdict = worker.ask(*question, min(share * self.timeout_seconds, left), left)
+            verdict = worker.ask(*question, min(share * patience * self.timeout_seconds, left), left)
             if verdict.kind == "timeout":
                 lost.add(time.monotonic() - started)
             return verdict
