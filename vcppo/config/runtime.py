@@ -30,9 +30,9 @@ class Runtime(BaseSettings):
     threads_per_process: PositiveInt = 1
     micro_batch_size: PositiveInt = 64
     """Responses per forward and backward pass and device."""
-    micro_batch_tokens: PositiveInt = 8192
+    micro_batch_tokens: PositiveInt = 4096
     """Tokens per forward and backward pass and device in PPO, prompts included: with a vocabulary of 50,000
-    they take about 5 GB."""
+    they take about 4 GB, and the activations as much again."""
     rollout_engine: Literal["torch", "vllm"] = "torch"
     """torch: built in, reproducible, for small models. vllm: GPUs."""
     rollout_batch_size: PositiveInt = 256
