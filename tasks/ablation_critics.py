@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tasks.ablation.plan import CRITICS, pretraining_shares, share_name
+from tasks.ablation.plan import CRITICS, share_name
 from tasks.pretrain_critic import pretrain
 from tasks.stage import StageContext
 from vcppo.errors import ConfigurationError
@@ -31,7 +31,7 @@ def run(context: StageContext) -> Mapping[str, Any]:
         )
     rollouts, _ = load_rollouts(Path("data/rollouts"))
     critics = []
-    for share in pretraining_shares(config):
+    for share in sorted(set(config.ablation.pretraining_shares)):
         section = config.pretrain_critic
         section = section.model_copy(update={"max_epochs": section.max_epochs * share})
         context.say(f"value pretraining x {share:g}: {section.max_epochs:g} epochs")

@@ -34,13 +34,6 @@ class PlannedRun:
         return f"{self.row}-{self.seed_index}"
 
 
-def pretraining_shares(config: Config) -> list[float]:
-    """Lengths of value pretraining that some row starts from, ascending; none twice."""
-    assert config.ablation is not None
-    shares = {row.pretraining_share for row in config.ablation.rows if _has_critic(config, row)}
-    return sorted(shares - {0.0})
-
-
 def critic_path(config: Config, row: AblationRow) -> Path | None:
     """Where the critic of a row comes from. Raises CheckpointError if no reward model was trained for it."""
     if not _has_critic(config, row):

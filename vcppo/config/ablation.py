@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from vcppo.config.base import PositiveInt, Section
+from vcppo.config.base import PositiveFloat, PositiveInt, Section
 
 if TYPE_CHECKING:
     from vcppo.config.stages import Config
@@ -26,7 +26,7 @@ class AblationRow(Section):
     label: str
     """As it stands in the report."""
     pretraining_share: float = Field(default=1.0, ge=0.0)
-    """Length of the value pretraining as a share of `pretrain_critic.max_epochs`. 0: none, the critic is what
+    """Length of the value pretraining, one of `ablation.pretraining_shares`. 0: none, the critic is what
     pretraining would have started from (`pretrain_critic.start_from`)."""
     changes: dict[str, Any] = Field(default_factory=dict)
     """Dotted keys below `train`, and their values."""
@@ -52,6 +52,9 @@ class AblationTable(Section):
 
 
 class AblationConfig(Section):
+    pretraining_shares: tuple[PositiveFloat, ...] = (1.0,)
+    """Lengths of value pretraining, as shares of `pretrain_critic.max_epochs`: one critic each. Apart from
+    the rows, so that a new row does not train the critics again."""
     rows: tuple[AblationRow, ...] = Field(min_length=1)
     tables: tuple[AblationTable, ...] = Field(min_length=1)
     comparisons: tuple[AblationComparison, ...] = ()
@@ -64,6 +67,12 @@ class AblationConfig(Section):
         names = [row.name for row in self.rows]
         if len(set(names)) != len(names):
             raise ValueError(f"row names must differ, got {', '.join(names)}")
+        shares = {row.pretraining_share for row in self.rows} - {0.0}
+        if missing := sorted(shares - set(self.pretraining_shares)):
+            raise ValueError(
+                f"rows start from pretraining shares {', '.join(map(str, missing))}, which are not in "
+                f"ablation.pretraining_shares ({', '.join(map(str, self.pretraining_shares))})"
+            )
         asked = [name for table in self.tables for name in table.rows]
         asked += [name for pair in self.comparisons for name in (pair.better, pair.worse)]
         unknown = sorted(set(asked) - set(names))

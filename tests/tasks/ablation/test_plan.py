@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.ablation.plan import PlannedRun, plan, pretraining_shares
+from tasks.ablation.plan import PlannedRun, plan
 from vcppo.config import Config, load_profile
 from vcppo.errors import CheckpointError
 
@@ -24,7 +24,7 @@ def study(*rows: dict[str, Any], start_from: str = "reward_model", **ablation: A
     values = load_profile("ablation").model_dump()
     values["pretrain_critic"]["start_from"] = start_from
     tables = [{"title": "All", "rows": [row["name"] for row in rows]}]
-    values["ablation"] = {"rows": list(rows), "tables": tables, **ablation}
+    values["ablation"] = {"rows": list(rows), "tables": tables, "pretraining_shares": [0.5, 1], **ablation}
     return Config.model_validate(values)
 
 
@@ -62,9 +62,11 @@ def test_a_row_differs_from_the_profile_in_what_it_names_and_in_its_critic() -> 
     assert by_name(plan(study(PPO, start_from="sft"), CODE))["ppo-0"].critic is None
 
 
-def test_critics_are_pretrained_for_the_rows_that_have_one() -> None:
-    assert pretraining_shares(study(GRPO, PPO)) == []
-    assert pretraining_shares(study(GRPO, VC_PPO, HALF, {**VC_PPO, "name": "again"})) == [0.5, 1.0]
+def test_a_row_can_only_start_from_a_pretraining_that_there_is() -> None:
+    with pytest.raises(
+        ValueError, match=r"from pretraining shares 0\.5, which are not in .*\(1\.0\)"
+    ):
+        study(PPO, HALF, pretraining_shares=[1.0])
 
 
 def test_checkpoints_are_kept_until_they_are_evaluated() -> None:
