@@ -17,6 +17,7 @@ _PURE: dict[str, Callable[[str, str, str], Grade]] = {
     "gpqa": gpqa.grade,
     "steps": steps.grade,
 }
+_CANARY_PATIENCE = 5.0
 _CANARIES = {  # graded with every batch: (item, the only acceptable status)
     "aime": (
         (GradeItem(r"Hence \boxed{042}.", "42"), "right"),
@@ -60,17 +61,16 @@ def grade_batch(
     """
     check_benchmark(benchmark)
     canaries = _CANARIES[benchmark]
-    grades = _grade_all(
-        [item for item, _ in canaries] + [GradeItem(*item) for item in items], benchmark, pool
-    )
-    for (item, status), found in zip(canaries, grades, strict=False):
+    # on their own, with patience: neither poison in the batch nor a busy machine is a broken grader
+    probed = _grade_all([item for item, _ in canaries], benchmark, pool, _CANARY_PATIENCE)
+    for (item, status), found in zip(canaries, probed, strict=True):
         if found.status != status:
             raise GraderError(
                 f"canary of the {benchmark} grader: {item.response!r} against {item.gold!r} must be "
                 f"{status}, got {found.status} ({found.detail or 'no detail'}). The grader is broken; "
                 "nothing was scored. Run the grading tests; check the worker's limits and its math-verify."
             )
-    return grades[len(canaries) :]
+    return _grade_all([GradeItem(*item) for item in items], benchmark, pool)
 
 
 def canonical_gold(gold: str, benchmark: str, pool: GradingPool | None = None) -> str:
@@ -90,7 +90,9 @@ def canonical_gold(gold: str, benchmark: str, pool: GradingPool | None = None) -
     return math_grader.canonical_gold(gold, pool or shared_pool())
 
 
-def _grade_all(items: Sequence[GradeItem], benchmark: str, pool: GradingPool | None) -> list[Grade]:
+def _grade_all(
+    items: Sequence[GradeItem], benchmark: str, pool: GradingPool | None, patience: float = 1.0
+) -> list[Grade]:
     if benchmark in _PURE:
         return [_guarded(_PURE[benchmark], item) for item in items]
     settled = [_guarded(math_grader.settle, item) for item in items]
@@ -98,7 +100,7 @@ def _grade_all(items: Sequence[GradeItem], benchmark: str, pool: GradingPool | N
     if not open_questions:
         return [entry for entry in settled if isinstance(entry, Grade)]
     asked = [(expression, entry.gold) for entry in open_questions for expression in entry.expressions]
-    verdicts = iter((pool or shared_pool()).ask_all(asked))
+    verdicts = iter((pool or shared_pool()).ask_all(asked, patience))
     return [
         entry
         if isinstance(entry, Grade)

@@ -8,6 +8,7 @@ environment, so no token of the parent reaches them.
 from __future__ import annotations
 
 import atexit
+import math
 import queue
 import re
 import sys
@@ -87,7 +88,9 @@ class GradingPool:
                 return _GIVEN_UP
             worker.warm(self._startup_seconds)
             started = time.monotonic()
-            verdict = worker.ask(*question, min(share * patience * self.timeout_seconds, left), left)
+            # who is kept from the processors may take longer, until the batch has lost time to anybody
+            most = left if lost.seconds else math.inf
+            verdict = worker.ask(*question, min(share * patience * self.timeout_seconds, left), most)
             if verdict.kind == "timeout":
                 lost.add(time.monotonic() - started)
             return verdict

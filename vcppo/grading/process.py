@@ -172,4 +172,4 @@ def _cpu_seconds(pid: int) -> tuple[str, float]:
 def _is_starved(pid: int, cpu_seconds: float, cpu_before: float) -> bool:
     """Whether the process could run but got less than `cpu_seconds` of a processor since `cpu_before`."""
     state, used = _cpu_seconds(pid)
-    return state == "R" and used - cpu_before < cpu_seconds
+    return state in "RD" and used - cpu_before < cpu_seconds
