@@ -63,9 +63,7 @@ def test_a_row_differs_from_the_profile_in_what_it_names_and_in_its_critic() -> 
 
 
 def test_a_row_can_only_start_from_a_pretraining_that_there_is() -> None:
-    with pytest.raises(
-        ValueError, match=r"from pretraining shares 0\.5, which are not in .*\(1\.0\)"
-    ):
+    with pytest.raises(ValueError, match=r"from pretraining shares 0\.5, which are not in .*\(1\.0\)"):
         study(PPO, HALF, pretraining_shares=[1.0])
 
 
