@@ -87,7 +87,9 @@ def up(root: Path, port: int) -> None:
     print(f"Prefect is up: {address}  (logs in {_home(root)})")
     if port != DEFAULT_PORT:
         print(f"prefect.toml names port {DEFAULT_PORT}: export PREFECT_API_URL={address}/api")
-    print("A run: prefect deployment run 'nightly/nightly' --param profile=tiny --watch")
+    prefect = Path(sys.executable).with_name("prefect")
+    print(f"A run: {prefect} deployment run 'nightly/nightly' --param profile=tiny --watch")
+    print(f"What it makes lies in {root / 'runs'}/PROFILE")
 
 
 def down(root: Path) -> None:

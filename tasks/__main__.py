@@ -11,9 +11,12 @@ import sys
 from pathlib import Path
 
 from tasks.stage import failure, run_stage
-from vcppo.errors import VcppoError
+from vcppo.errors import ConfigurationError, VcppoError
 from vcppo.pipeline import load_stage
 from vcppo.processes import PARENT, die_with_parent, leave_failure
+
+INTERRUPTED = 130
+OURS = ("tasks", "training", "vcppo")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,6 +31,18 @@ def main(arguments: list[str] | None = None) -> int:
         leave_failure(failure(error))
         print(f"[{name}] {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return error.exit_code
+    except KeyboardInterrupt:
+        print(f"[{name}] interrupted; run again to go on", file=sys.stderr, flush=True)
+        return INTERRUPTED
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in OURS:
+            raise
+        print(
+            f"[{name}] {sys.executable}: has no package {error.name!r}; the stages need the environment of "
+            "`make setup`: run `. .venv/bin/activate` first, then again",
+            file=sys.stderr,
+        )
+        return ConfigurationError.exit_code
     except Exception as error:
         leave_failure(failure(error))
         raise

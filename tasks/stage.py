@@ -13,7 +13,7 @@ from vcppo import records
 from vcppo.config import Config, Runtime, load_params, load_runtime
 from vcppo.errors import DataError, VcppoError
 from vcppo.files import path_size, publish, sha256_path, storage_errors
-from vcppo.pipeline import StageSpec, load_all, load_stage
+from vcppo.pipeline import ABLATION, LOCKS, StageSpec, load_all, load_stage
 from vcppo.workdir import WorkDirectory, fingerprint, open_work_directory
 
 CODE_ROOMS = ("tasks", "training", "vcppo")
@@ -161,7 +161,9 @@ def _publish(
         parameters=context.spec.parameter_values(context.config),
         configuration=context.config.model_dump(mode="json"),
         runtime=context.runtime.model_dump(mode="json"),
-        code=records.code_state(made=[out for stage in load_all().values() for out in stage.outs]),
+        code=records.code_state(
+            made=[ABLATION, *LOCKS, *(out for stage in load_all().values() for out in stage.outs)]
+        ),
         environment=records.environment(),
         attempts=tuple(directory.attempts()),
         metrics=result["metrics"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,18 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, value in telemetry.items():
         monkeypatch.setenv(name, value)
     yield
+
+
+@pytest.fixture(scope="module")
+def verl_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No other module of any test process trains with verl meanwhile: four Rays starting on two cores at once
+    do not come up within the 30 s that Ray gives itself."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with (folder / "verl.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -82,12 +82,21 @@ def ray_session(
 def _start(ray: Any, arguments: Mapping[str, Any]) -> None:
     """`ray.init`, again where it gives up: a private session's processes get 30 s to answer, which a busy
     machine may need longer for."""
+    import psutil
+
+    us = psutil.Process()
     for attempt in range(START_ATTEMPTS):
+        before = set(us.children())
         try:
             ray.init(**arguments)
             return
         except Exception as error:  # a plain Exception is what Ray raises when it gives up
             ray.shutdown()
+            # it leaves what it has started, which would slow the next attempt down
+            for child in set(us.children()) - before:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    for process in (*child.children(recursive=True), child):
+                        process.kill()
             if attempt == START_ATTEMPTS - 1:
                 where = arguments["address"]
                 raise InfrastructureError(

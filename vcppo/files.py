@@ -8,6 +8,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -60,6 +61,11 @@ def storage_errors(path: Path) -> Iterator[None]:
     """Turn what the file system refuses below into a StorageError that names the path and the way out."""
     try:
         yield
+    except shutil.Error as error:  # of a tree: a list of what failed, with the reasons as text
+        target, reason = error.args[0][0][1:]
+        number = re.search(r"\[Errno (\d+)\]", str(reason))
+        known = _STORAGE_ADVICE.get(int(number[1]) if number else 0)
+        raise StorageError(f"{target}: {known or f'cannot be written: {reason}'}") from error
     except OSError as error:
         advice = _STORAGE_ADVICE.get(error.errno or 0)
         if advice is None:
@@ -69,9 +75,8 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 _STORAGE_ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "no space left on the device; free some and run again"),
-    **dict.fromkeys(
-        (errno.EACCES, errno.EPERM, errno.EROFS), "no permission; change its owner or mode and run again"
-    ),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "no permission; change its owner or mode and run again"),
+    errno.EROFS: "the file system is read-only; mount it writable, or use another place, and run again",
     errno.ENOTDIR: "a file stands where a directory is needed; move it away and run again",
 }
 

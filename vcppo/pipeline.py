@@ -1,5 +1,5 @@
-"""The pipelines as dvc.yaml and ablation/dvc.yaml declare them: what a stage depends on and what it makes.
-One source for DVC, work directories and records alike."""
+"""The pipelines as their files declare them: what a stage depends on and what it makes. One source for DVC,
+work directories and records alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from vcppo.errors import ConfigurationError
 
 MAIN = "dvc.yaml"
 ABLATION = "ablation/dvc.yaml"
-"""The study's own pipeline, on top of the main one. Its stages work in the workspace's root (`wdir: ..`)."""
+"""The study's own pipeline, on top of the main one. Its stages work in the workspace's root (`wdir: ..`).
+Only workspaces of profiles with a study have it."""
+ABLATION_SOURCE = "ablation/pipeline.yaml"
+"""What is laid there; under this name DVC does not see it."""
+LOCKS = ("dvc.lock", "ablation/dvc.lock")
 
 
 @dataclass(frozen=True)

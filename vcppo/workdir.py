@@ -28,7 +28,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from vcppo.errors import CheckpointError, LeaseHeldError
+from vcppo.errors import CheckpointError, LeaseHeldError, StorageError
 from vcppo.files import remove, sha256_json, write_json_atomic
 
 
@@ -126,6 +126,8 @@ def open_work_directory(
 
 
 _DISCARDED = ".discarded"
+LEASE_ATTEMPTS = 1000
+"""A directory that others discard is found anew after a few; one that cannot be made never is."""
 _PUBLISHED = "published"
 
 
@@ -140,7 +142,7 @@ def _empty(path: Path) -> None:
 def _lease(path: Path) -> TextIOWrapper:
     """The flock of a work directory that still stands at `path` (its holder removes it when it has
     published)."""
-    while True:
+    for _ in range(LEASE_ATTEMPTS):
         try:
             _make_directory(path)
             lock = lock_file(path / "lock", f"{path}: another process works on this run")
@@ -150,6 +152,10 @@ def _lease(path: Path) -> TextIOWrapper:
             if (path / "lock").stat().st_ino == os.fstat(lock.fileno()).st_ino:
                 return lock
         lock.close()
+    raise StorageError(
+        f"{path}: cannot be made, or vanishes at once; check that its parents exist (a link to a disk that "
+        "is not mounted?), or set VCPPO_STORAGE_DIR to another place"
+    )
 
 
 def _make_directory(path: Path) -> None:

@@ -19,7 +19,7 @@ from vcppo.config import load_config
 from vcppo.config.load import ROOT
 from vcppo.errors import ConfigurationError, StorageError
 from vcppo.files import storage_errors, write_text_atomic
-from vcppo.pipeline import load_all
+from vcppo.pipeline import ABLATION, ABLATION_SOURCE, LOCKS, load_all
 from vcppo.workdir import lock_file
 
 ROOT_VARIABLE = "VCPPO_ROOT"
@@ -56,8 +56,11 @@ def open_workspace(profile: str, root: Path | None = None) -> Iterator[Path]:
             lock.flush()
             _bring_to(root, path, commit)
             profile_file = path / "profiles" / f"{profile}.yaml"
-            load_config(profile_file)
+            config = load_config(profile_file)
             write_text_atomic(path / "params.yaml", profile_file.read_text(encoding="utf-8"))
+            if config.ablation is not None:
+                source = (path / ABLATION_SOURCE).read_text(encoding="utf-8")
+                write_text_atomic(path / ABLATION, source)
             _share_dvc(root, path)
             yield path
         finally:
@@ -96,8 +99,7 @@ def _bring_to(root: Path, path: Path, commit: str) -> None:
             ) from None
         return
     # not `git checkout`: the results that the workspace has written over tracked files must stay
-    locks = ["dvc.lock", "ablation/dvc.lock"]
-    made = [*locks, *(out for stage in load_all(path).values() for out in stage.outs)]
+    made = [*LOCKS, *(out for stage in load_all(path).values() for out in stage.outs)]
     apart = [f":(exclude){out}" for out in made]
     _git(path, "restore", f"--source={commit}", "--staged", "--worktree", "--", ".", *apart)
     _git(path, "update-ref", "--no-deref", "HEAD", commit)

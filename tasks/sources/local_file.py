@@ -56,7 +56,7 @@ def _read_jsonl(path: Path, columns: list[str]) -> Iterator[Row]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise DataError(f"{path}: row {number}: is not valid JSON: {error}") from None
             if not isinstance(row, dict):
                 raise DataError(
@@ -91,7 +91,7 @@ def _read_parquet(path: Path, columns: list[str]) -> Iterator[Row]:
                 for row in batch.to_pylist():
                     number += 1
                     yield f"{path}: row {number}", row
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:  # corrupt pages are a plain OSError
         raise DataError(f"{path}: is not a readable parquet file: {error}") from None
 
 

@@ -135,7 +135,7 @@ def test_publishing_copies_where_the_file_system_cannot_link(
         (errno.ENOSPC, "no space left on the device; free some"),
         (errno.EDQUOT, "no space left"),
         (errno.EACCES, "no permission; change its owner or mode"),
-        (errno.EROFS, "no permission"),
+        (errno.EROFS, "the file system is read-only"),
         (errno.ENOTDIR, "a file stands where a directory is needed"),
     ],
 )

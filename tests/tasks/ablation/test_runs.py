@@ -12,15 +12,15 @@ from tests.tasks.conftest import ROOT, lay_workspace
 from tests.training.ppo.run_training import make_inputs, short_config, start
 from vcppo.config import dump_yaml
 from vcppo.files import sha256_path
-from vcppo.pipeline import ABLATION
+from vcppo.pipeline import ABLATION, ABLATION_SOURCE
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(580), pytest.mark.usefixtures("verl_alone")]
 
 
 def lay_study(workspace: Path) -> None:
     lay_workspace(workspace)
     (workspace / "ablation").mkdir()
-    shutil.copy(ROOT / ABLATION, workspace / ABLATION)
+    shutil.copy(ROOT / ABLATION_SOURCE, workspace / ABLATION)
     changes = {"algorithm": "grpo", "num_steps": 2, "save_every_steps": 1}
     row = {"name": "grpo", "label": "GRPO", "num_seeds": 1, "changes": changes}
     values = short_config().model_dump(mode="json")

@@ -19,7 +19,7 @@ from training.ppo.checkpoints import check_fingerprint
 from vcppo.checkpoints import verify
 from vcppo.errors import InfrastructureError
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("verl_alone")]
 
 
 class Run:

@@ -21,7 +21,7 @@ from vcppo.checkpoints import by_step, newest_complete
 from vcppo.config import dump_yaml
 from vcppo.errors import NonFiniteError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(590), pytest.mark.usefixtures("verl_alone")]
 
 
 @dataclass(frozen=True)
