@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,3 +175,9 @@ def test_a_folder_that_may_not_be_written_is_a_storage_error_and_stays_as_it_was
 def _without_root_powers() -> list[str]:
     """A command prefix under which file modes count (root ignores them otherwise)."""
     return ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+
+
+def test_a_tree_that_does_not_fit_is_a_message_with_the_file_and_the_way_out(tmp_path: Path) -> None:
+    failed = [("work/a", str(tmp_path / "data" / "a"), "[Errno 28] No space left on device: 'a'")]
+    with pytest.raises(StorageError, match="data/a: no space left on the device"), storage_errors(tmp_path):
+        raise shutil.Error(failed)

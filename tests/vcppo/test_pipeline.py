@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from vcppo.config import load_params, profile_names
 from vcppo.config.load import load_profile
 from vcppo.errors import ConfigurationError
-from vcppo.pipeline import ABLATION, ABLATION_SOURCE, load_pipeline, load_stage, upstream
+from vcppo.pipeline import ABLATION, ABLATION_SOURCE, MAIN, load_pipeline, load_stage, upstream
 
 ORDER = (
     "prepare", "validate", "sft", "rollouts", "reward_model",
@@ -89,3 +90,11 @@ def test_the_study_stands_on_the_main_pipeline_and_needs_no_trained_policy(root:
     config = load_profile("ablation")
     for name in study:
         assert set(stages[name].parameter_values(config)) == set(stages[name].params)
+
+
+@pytest.mark.parametrize("file", [MAIN, ABLATION_SOURCE])
+def test_dvc_takes_no_output_away_before_there_is_a_new_one(root: Path, file: str) -> None:
+    for name, stage in yaml.safe_load((root / file).read_text())["stages"].items():
+        for entry in (*stage["outs"], *stage.get("metrics", []), *stage.get("plots", [])):
+            ((path, options),) = entry.items()
+            assert options["persist"] is True, f"{name}: {path}"

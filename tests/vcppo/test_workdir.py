@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from vcppo.errors import CheckpointError, LeaseHeldError
+from vcppo.errors import CheckpointError, LeaseHeldError, StorageError
 from vcppo.workdir import WorkDirectory, fingerprint, open_work_directory
 
 LAYOUT = {"device": "cpu", "num_workers": 1}
@@ -169,3 +169,9 @@ def test_what_was_kept_after_publishing_makes_room_whatever_its_layout_and_the_l
     again.close()
     resumed = open_work_directory(tmp_path, "train", "abc", {"device": "cpu", "num_workers": 2})
     assert (resumed.replaced, resumed.attempt) == (False, 2)
+
+
+def test_a_place_that_cannot_be_made_is_named_and_not_tried_for_ever(tmp_path: Path) -> None:
+    (tmp_path / "scratch").symlink_to(tmp_path / "not mounted")
+    with pytest.raises(StorageError, match="scratch/train/abc: cannot be made.*set VCPPO_STORAGE_DIR"):
+        open_work_directory(tmp_path / "scratch", "train", "abc", LAYOUT)
