@@ -97,6 +97,7 @@ GOOD = '{"id": "a", "problem": "p", "answer": "1"}\n'
     ("second_line", "message"),
     [
         ('{"id": "b", "problem"', r"row 2: is not valid JSON"),
+        pytest.param("[" * 200_000, r"row 2: is not valid JSON", id="nested too deep"),
         ("[1, 2]", r"row 2: holds a list, expected an object"),
         ('{"id": "b", "question": "p", "answer": "1"}', r"row 2: has no column 'problem'.*'question'"),
         ('{"id": "b", "problem": "p"}', r"row 2: has no column 'answer'"),
@@ -136,5 +137,14 @@ def test_a_csv_row_of_another_width_is_named(tmp_path: Path, row: str) -> None:
 def test_a_torn_parquet_file_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "x.parquet", ROWS)
     path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"x\.parquet: is not a readable parquet file"):
+        list(read(source(path)))
+
+
+def test_a_parquet_file_with_corrupt_pages_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.parquet", ROWS * 50)
+    content = bytearray(path.read_bytes())
+    content[20:200] = bytes(180)
+    path.write_bytes(content)
     with pytest.raises(DataError, match=r"x\.parquet: is not a readable parquet file"):
         list(read(source(path)))
