@@ -7,6 +7,7 @@ finished is done at once. A run that a guard stops is a result too: its last goo
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import sys
 import time
@@ -24,6 +25,8 @@ from vcppo.processes import leave_failure
 from vcppo.workdir import WorkDirectory, open_work_directory
 
 STAGE = "ablation_run"
+SPEC = StageSpec(STAGE, deps=(), params=(), outs=("data/evaluation",))
+"""What an evaluation writes; it stays in the work directory."""
 LEASE_SECONDS = 60.0
 """How long the trainer of a killed attempt has to end."""
 
@@ -96,8 +99,7 @@ def _train_and_evaluate(
     from vcppo.checkpoints import newest_complete
 
     config, work = Config.model_validate(spec["config"]), directory.path.resolve()
-    stage = StageSpec(STAGE, deps=(), params=(), outs=("data/evaluation",))
-    context = StageContext(stage, config, runtime, work, spec["fingerprint"])
+    context = StageContext(SPEC, config, runtime, work, spec["fingerprint"])
     paths = RunPaths(
         policy=Path("models/sft").resolve(),
         critic=Path(spec["critic"]).resolve() if spec["critic"] else None,
@@ -130,7 +132,7 @@ def evaluate(context: StageContext, name: str, policy: Path) -> dict[str, Any]:
     from training.generation.prompts import read_problems
 
     benchmarks = resolve(context.config, read_problems(Path("data/prepared/eval.parquet")))
-    rows = evaluate_policy(context, name, policy, benchmarks)
+    rows = evaluate_policy(dataclasses.replace(context, spec=SPEC), name, policy, benchmarks)
     return {b.name: benchmark_metrics(rows[b.name], b.samples_per_problem, b.pass_at) for b in benchmarks}
 
 
