@@ -120,7 +120,7 @@ def _configure(workspace: Path, raw: Path) -> None:
             {
                 "kind": "file",
                 "name": "dapo",
-                "path": raw.name,
+                "path": str(raw),
                 "sha256": digest,
                 "dataset": "dapo_math_17k",
                 "use": "train",
