@@ -59,13 +59,21 @@ class Worker:
         )
         self._buffer, self.child = b"", None
 
+    def _wait_for_child(self, timeout_seconds: float) -> None:
+        try:
+            while self.child is None:
+                self.child = self._next_ready(timeout_seconds)
+        except _Died:  # it was ended, and not reaped yet when we looked: a new one may live
+            self.start()
+            while self.child is None:
+                self.child = self._next_ready(timeout_seconds)
+
     def warm(self, timeout_seconds: float) -> None:
         """Wait until a grading child is ready, starting the process if there is none. Raises GraderError."""
         if self._process is None or self._process.poll() is not None:
             self.start()
         try:
-            while self.child is None:
-                self.child = self._next_ready(timeout_seconds)
+            self._wait_for_child(timeout_seconds)
         except (_TimedOut, _Died) as error:
             self.close()
             raise GraderError(
