@@ -10,13 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tasks.stage import failure, run_stage
-from vcppo.errors import ConfigurationError, VcppoError
+from tasks.ending import exit_code
+from tasks.stage import run_stage
 from vcppo.pipeline import load_stage
-from vcppo.processes import PARENT, die_with_parent, leave_failure
-
-INTERRUPTED = 130
-OURS = ("tasks", "training", "vcppo")
+from vcppo.processes import PARENT, die_with_parent
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -24,29 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("stage", metavar="NAME", help="a stage of dvc.yaml: prepare, validate, sft, ...")
     name = parser.parse_args(arguments).stage
     die_with_parent(int(os.environ.get(PARENT, os.getppid())))
-    try:
+
+    def work() -> None:
         load_stage(name)
         run_stage(name, importlib.import_module(f"tasks.{name}").run, log_to)
-    except VcppoError as error:
-        leave_failure(failure(error))
-        print(f"[{name}] {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(f"[{name}] interrupted; run again to go on", file=sys.stderr, flush=True)
-        return INTERRUPTED
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in OURS:
-            raise
-        print(
-            f"[{name}] {sys.executable}: has no package {error.name!r}; the stages need the environment of "
-            "`make setup`: run `. .venv/bin/activate` first, then again",
-            file=sys.stderr,
-        )
-        return ConfigurationError.exit_code
-    except Exception as error:
-        leave_failure(failure(error))
-        raise
-    return 0
+
+    return exit_code(name, work)
 
 
 def log_to(path: Path) -> None:

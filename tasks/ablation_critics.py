@@ -9,7 +9,7 @@ from typing import Any
 from tasks.ablation.plan import CRITICS, share_name
 from tasks.pretrain_critic import pretrain
 from tasks.stage import StageContext
-from vcppo.errors import ConfigurationError
+from vcppo.config import study_of
 from vcppo.files import publish, write_json_atomic
 
 MEASURES = ("explained_variance", "value_bias", "value_loss", "by_position")
@@ -23,16 +23,11 @@ def run(context: StageContext) -> Mapping[str, Any]:
     """
     from training.finetune.rollouts import load_rollouts
 
-    config = context.config
-    if config.ablation is None:
-        raise ConfigurationError(
-            f"profile {config.profile}: has no section `ablation`; `python -m vcppo ablation` takes the "
-            "profiles that have one"
-        )
+    shares = sorted(set(study_of(context.config).pretraining_shares))
     rollouts, _ = load_rollouts(Path("data/rollouts"))
     critics = []
-    for share in sorted(set(config.ablation.pretraining_shares)):
-        section = config.pretrain_critic
+    for share in shares:
+        section = context.config.pretrain_critic
         section = section.model_copy(update={"max_epochs": section.max_epochs * share})
         context.say(f"value pretraining x {share:g}: {section.max_epochs:g} epochs")
         folder = (context.work / share_name(share)).resolve()

@@ -11,7 +11,7 @@ from tasks.ablation.results import read_study
 from tasks.ablation.summary import PLOT_COLUMNS, plot_rows, summarise
 from tasks.plots import write_csv
 from tasks.stage import StageContext
-from vcppo.errors import ConfigurationError
+from vcppo.config import study_of
 from vcppo.files import write_json_atomic, write_text_atomic
 
 STUDY = Path("data/ablation")
@@ -24,12 +24,7 @@ def run(context: StageContext) -> Mapping[str, Any]:
     Raises ConfigurationError (a profile without a section `ablation`) and DataError (a malformed input).
     """
     config = context.config
-    if config.ablation is None:
-        raise ConfigurationError(
-            f"params.yaml: profile {config.profile} has no section ablation; take one that has, such as "
-            "profiles/ablation.yaml"
-        )
-    study = read_study(STUDY, config.ablation)
+    study = read_study(STUDY, study_of(config))
     summary = summarise(study, config)
     page = render(study, summary, config)
     write_json_atomic(context.out("metrics/ablation.json"), summary)

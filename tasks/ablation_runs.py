@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.ablation.plan import CRITICS, POLICY, PlannedRun, plan
-from tasks.ablation.run import STAGE, evaluate, work_root
+from tasks.ablation.run import STAGE, evaluate
 from tasks.ablation_critics import SUMMARY
 from tasks.stage import CODE_ROOMS, StageContext
 from vcppo.errors import VcppoError
@@ -25,7 +25,7 @@ def run(context: StageContext) -> Mapping[str, Any]:
     """
     code = {dep: sha256_path(Path(dep)) for dep in context.spec.deps if dep.split("/")[0] in CODE_ROOMS}
     runs = plan(context.config, code)
-    root = work_root(context.runtime) / STAGE
+    root = context.runtime.work_root / STAGE
     missing = [r for r in runs if not (root / r.fingerprint / "finished.json").is_file()]
     context.say(f"{len(runs)} runs, {len(runs) - len(missing)} finished before")
     _run_missing(context, missing, root)

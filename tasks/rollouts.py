@@ -10,6 +10,7 @@ from typing import Any
 from tasks.stage import StageContext
 from vcppo.errors import GraderError
 from vcppo.files import publish, write_json_atomic
+from vcppo.grading.result import UNGRADED
 
 
 def run(context: StageContext) -> Mapping[str, Any]:
@@ -56,7 +57,7 @@ def summarise(directory: Path) -> dict[str, Any]:
     rows = read_rollouts(directory)
     count = len(rows)
     lengths = [len(row["response_ids"]) for row in rows]
-    graded = [row for row in rows if row["status"] != "grader_error"]
+    graded = [row for row in rows if row["status"] != UNGRADED]
     if not graded:
         raise GraderError(f"{directory}: not one of {count} responses could be graded")
     return {

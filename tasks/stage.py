@@ -13,7 +13,7 @@ from vcppo import records
 from vcppo.config import Config, Runtime, load_params, load_runtime
 from vcppo.errors import DataError, VcppoError
 from vcppo.files import path_size, publish, sha256_path, storage_errors
-from vcppo.pipeline import ABLATION, LOCKS, StageSpec, load_all, load_stage
+from vcppo.pipeline import StageSpec, load_all, load_stage, made_by_pipelines
 from vcppo.workdir import WorkDirectory, fingerprint, open_work_directory
 
 CODE_ROOMS = ("tasks", "training", "vcppo")
@@ -73,7 +73,7 @@ def run_stage(name: str, body: Body, log_to: Callable[[Path], None] = lambda pat
     spec = load_stage(name)
     inputs = {path: _hash_input(path, spec) for path in spec.deps}
     print_ = fingerprint(name, spec.parameter_values(config), inputs)
-    root = runtime.storage_dir or Path("work")
+    root = runtime.work_root
     with storage_errors(root):
         directory = open_work_directory(
             root, name, print_, runtime.layout(), allow_layout_change=runtime.allow_layout_change
@@ -161,9 +161,7 @@ def _publish(
         parameters=context.spec.parameter_values(context.config),
         configuration=context.config.model_dump(mode="json"),
         runtime=context.runtime.model_dump(mode="json"),
-        code=records.code_state(
-            made=[ABLATION, *LOCKS, *(out for stage in load_all().values() for out in stage.outs)]
-        ),
+        code=records.code_state(made=made_by_pipelines()),
         environment=records.environment(),
         attempts=tuple(directory.attempts()),
         metrics=result["metrics"],

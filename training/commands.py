@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from training.ray_session import ray_session
-from vcppo import errors
 from vcppo.config import Runtime
-from vcppo.errors import InfrastructureError, VcppoError
+from vcppo.errors import InfrastructureError, VcppoError, known_error
 from vcppo.processes import FAILURE_FILE, end_group, start_group
 
 BACK_OFF_SECONDS = 5.0
@@ -109,10 +108,9 @@ def _outside_ray() -> dict[str, str]:
 def _error(command: Command, code: int, failure_file: Path) -> VcppoError:
     if failure_file.is_file():
         failure: dict[str, Any] = json.loads(failure_file.read_text(encoding="utf-8"))
-        kind = getattr(errors, failure["class"], None)
-        if isinstance(kind, type) and issubclass(kind, VcppoError):
-            return kind(f"{command.name}: {failure['message']}")
-        return VcppoError(f"{command.name}: {failure['class']}: {failure['message']}; see {command.log}")
+        return known_error(failure, f"{command.name}: ") or VcppoError(
+            f"{command.name}: {failure['class']}: {failure['message']}; see {command.log}"
+        )
     if code < 0:
         return InfrastructureError(f"{command.name}: was killed by signal {-code}; see {command.log}")
     return VcppoError(f"{command.name}: ended with exit code {code} and no failure record; see {command.log}")

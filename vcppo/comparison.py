@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vcppo.errors import DataError
+from vcppo.grading.result import GRADED
 from vcppo.statistics import PairedDifference, average_at_k, paired_difference
 
 SAMPLES = "data/evaluation/after.parquet"
@@ -23,7 +24,6 @@ COLUMNS = (
     *SETTINGS[1:],
 )  # fmt: skip
 SIGNIFICANCE = 0.05
-GRADED = frozenset({"right", "wrong", "no_answer", "truncated"})
 MAX_UNGRADED = 0.02
 """Share of the samples that may be without a grade (an answer that exhausts the grader)."""
 Row = dict[str, Any]

@@ -8,6 +8,9 @@ To add one: subclass `VcppoError` (and the standard error it is a kind of), give
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class VcppoError(Exception):
     """Base of everything that the product raises on purpose. Picklable: its only argument is the message."""
@@ -111,3 +114,12 @@ class LeaseHeldError(InfrastructureError):
     """Another live process works in the same run directory (flock held)."""
 
     exit_code = 75  # EX_TEMPFAIL
+
+
+def known_error(failure: Mapping[str, Any], who: str = "") -> VcppoError | None:
+    """The error that a failure record (`class`, `message`) tells of, if it is one of ours. who: put before
+    the message."""
+    kind = globals().get(failure["class"])
+    if isinstance(kind, type) and issubclass(kind, VcppoError):
+        return kind(f"{who}{failure['message']}")
+    return None

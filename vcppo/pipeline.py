@@ -88,6 +88,12 @@ def load_stage(name: str, workspace: Path = Path()) -> StageSpec:
     return stages[name]
 
 
+def made_by_pipelines(workspace: Path = Path()) -> list[str]:
+    """Paths that stages and DVC write: no code of the checkout."""
+    outs = [out for stage in load_all(workspace).values() for out in stage.outs]
+    return [ABLATION, *LOCKS, *outs]
+
+
 def upstream(stages: Mapping[str, StageSpec], name: str) -> list[str]:
     """The stage and every one that it needs, in the order in which they run."""
     needed = {name}

@@ -19,8 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from vcppo import errors
-from vcppo.errors import ConfigurationError, InfrastructureError, LeaseHeldError, VcppoError
+from vcppo.errors import ConfigurationError, InfrastructureError, LeaseHeldError, VcppoError, known_error
 from vcppo.pipeline import MAIN
 from vcppo.processes import FAILURE_FILE, end_group, start_group
 
@@ -144,10 +143,7 @@ def _error(stage: str | None, code: int, tail: list[str], failure_file: Path) ->
     text = "\n".join(tail)
     if failure_file.is_file():
         failure = json.loads(failure_file.read_text(encoding="utf-8"))
-        kind = getattr(errors, failure["class"], None)
-        if isinstance(kind, type) and issubclass(kind, VcppoError):
-            return kind(failure["message"])
-        return VcppoError(f"{what}: {failure['class']}: {failure['message']}\n{text}")
+        return known_error(failure) or VcppoError(f"{what}: {failure['class']}: {failure['message']}\n{text}")
     if code < 0:
         return InfrastructureError(f"{what}: dvc repro was killed by {_signal_name(-code)}")
     if any(word in text for word in BUSY):

@@ -19,7 +19,7 @@ from vcppo.config import load_config
 from vcppo.config.load import ROOT
 from vcppo.errors import ConfigurationError, StorageError
 from vcppo.files import storage_errors, write_text_atomic
-from vcppo.pipeline import ABLATION, ABLATION_SOURCE, LOCKS, load_all
+from vcppo.pipeline import ABLATION, ABLATION_SOURCE, made_by_pipelines
 from vcppo.workdir import lock_file
 
 ROOT_VARIABLE = "VCPPO_ROOT"
@@ -99,8 +99,7 @@ def _bring_to(root: Path, path: Path, commit: str) -> None:
             ) from None
         return
     # not `git checkout`: the results that the workspace has written over tracked files must stay
-    made = [*LOCKS, *(out for stage in load_all(path).values() for out in stage.outs)]
-    apart = [f":(exclude){out}" for out in made]
+    apart = [f":(exclude){made}" for made in made_by_pipelines(path)]
     _git(path, "restore", f"--source={commit}", "--staged", "--worktree", "--", ".", *apart)
     _git(path, "update-ref", "--no-deref", "HEAD", commit)
 

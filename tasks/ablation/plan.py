@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vcppo.config import AblationRow, Config, evaluated_steps, row_config
-from vcppo.errors import CheckpointError
+from tasks.pretrain_critic import trunk
+from vcppo.config import Config, evaluated_steps, row_config, study_of
 from vcppo.files import sha256_path
 from vcppo.workdir import fingerprint
 
@@ -34,18 +35,13 @@ class PlannedRun:
         return f"{self.row}-{self.seed_index}"
 
 
-def critic_path(config: Config, row: AblationRow) -> Path | None:
-    """Where the critic of a row comes from. Raises CheckpointError if no reward model was trained for it."""
-    if not _has_critic(config, row):
+def critic_path(changed: Config, pretraining_share: float) -> Path | None:
+    """Where the critic of a run comes from. Raises CheckpointError if no reward model was trained for it."""
+    if changed.train.algorithm == "grpo":
         return None
-    if row.pretraining_share > 0:
-        return CRITICS / share_name(row.pretraining_share)
-    if config.pretrain_critic.start_from == "sft":
-        return None
-    folder = Path("models/reward_model")
-    if (folder / "unused.json").is_file():
-        raise CheckpointError(f"{folder}: holds no reward model; run `dvc repro reward_model`")
-    return folder
+    if pretraining_share > 0:
+        return CRITICS / share_name(pretraining_share)
+    return None if changed.train.critic_start == "sft" else trunk("reward_model")
 
 
 def share_name(share: float) -> str:
@@ -59,24 +55,16 @@ def plan(config: Config, code: Mapping[str, str]) -> list[PlannedRun]:
     code: hashes of the code that a run's result depends on. With the run's own settings, policy, critic and
     problems they make its fingerprint: a row that is added later leaves the others' results valid.
     """
-    assert config.ablation is not None
-    hashes: dict[Path, str] = {}
-
-    def hash_of(path: Path) -> str:
-        if path not in hashes:
-            hashes[path] = sha256_path(path)
-        return hashes[path]
-
+    hash_of = functools.cache(sha256_path)
     runs = []
-    for row in config.ablation.rows:
-        critic = critic_path(config, row)
-        inputs = dict(code)
-        for path in (POLICY, PREPARED, *([critic] if critic else [])):
-            inputs[str(path)] = hash_of(path)
+    for row in study_of(config).rows:
         for seed_index in range(row.num_seeds):
             changed = row_config(config, row, seed_index)
+            critic = critic_path(changed, row.pretraining_share)
+            read = (POLICY, PREPARED, *([critic] if critic else []))
             steps = tuple(evaluated_steps(config, changed.train.num_steps))
             parameters = {**_identity(changed), "evaluated_steps": steps}
+            inputs = {**code, **{str(path): hash_of(path) for path in read}}
             runs.append(
                 PlannedRun(
                     row=row.name,
@@ -94,7 +82,3 @@ def _identity(config: Config) -> dict[str, Any]:
     values = config.model_dump(mode="json", include={"seed", "train", "evaluate"})
     values["max_tokens"] = [config.data.max_prompt_tokens, config.data.max_response_tokens]
     return values
-
-
-def _has_critic(config: Config, row: AblationRow) -> bool:
-    return row_config(config, row, 0).train.algorithm != "grpo"

@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tasks.ending import exit_code
 from tasks.stage import StageContext, failure
 from vcppo import records
 from vcppo.config import Config, Runtime, load_runtime
-from vcppo.errors import DivergenceError, LeaseHeldError, VcppoError
+from vcppo.errors import DivergenceError, LeaseHeldError
 from vcppo.files import remove, storage_errors
 from vcppo.pipeline import StageSpec
-from vcppo.processes import leave_failure
 from vcppo.workdir import WorkDirectory, open_work_directory
 
 STAGE = "ablation_run"
@@ -31,23 +31,9 @@ LEASE_SECONDS = 60.0
 """How long the trainer of a killed attempt has to end."""
 
 
-def work_root(runtime: Runtime) -> Path:
-    """Where the runs of all studies keep their work directories."""
-    return runtime.storage_dir or Path("work")
-
-
 def main(arguments: list[str]) -> int:
     spec = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-    try:
-        run(spec, load_runtime())
-    except VcppoError as error:
-        leave_failure(failure(error))
-        print(f"[{STAGE}] {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
-    except Exception as error:
-        leave_failure(failure(error))
-        raise
-    return 0
+    return exit_code(STAGE, lambda: run(spec, load_runtime()))
 
 
 def run(spec: Mapping[str, Any], runtime: Runtime) -> None:
@@ -78,7 +64,7 @@ def _open(runtime: Runtime, fingerprint: str) -> WorkDirectory:
     while True:
         try:
             return open_work_directory(
-                work_root(runtime),
+                runtime.work_root,
                 STAGE,
                 fingerprint,
                 runtime.layout(),

@@ -9,6 +9,7 @@ from math import fsum
 from typing import Any
 
 from vcppo.errors import DataError
+from vcppo.grading.result import GRADED, STATUSES, UNGRADED
 from vcppo.statistics import (
     average_at_k,
     clustered_standard_error,
@@ -20,10 +21,6 @@ from vcppo.statistics import (
 
 Row = Mapping[str, Any]
 NORMAL_95 = 1.959964
-GRADED = frozenset({"right", "wrong", "no_answer", "truncated"})
-UNGRADABLE = "grader_error"
-"""Status of a sample whose answer exhausts the grader: it is counted (`grader_errors`, and as a failure of
-the parser) and left out of every score, for no grade is not a wrong answer."""
 
 
 def by_benchmark(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -65,7 +62,7 @@ def check_complete(
         "not asked for": sorted(counts.keys() - wanted),
         "double": sorted(key for key, count in counts.items() if count > 1),
         "without a grade": sorted(
-            (row["id"], row["sample"]) for row in rows if row["status"] not in GRADED | {UNGRADABLE}
+            (row["id"], row["sample"]) for row in rows if row["status"] not in STATUSES
         ),
     }
     wrong = [
@@ -90,7 +87,7 @@ def parser_failure_rate(rows: Sequence[Row]) -> float:
 def is_parser_failure(row: Row) -> bool:
     """Whether nothing can be said of a response because of how it is written."""
     unread = row["finish_reason"] == "stop" and row["status"] == "no_answer"
-    return unread or row["status"] == UNGRADABLE
+    return unread or row["status"] == UNGRADED
 
 
 def benchmark_metrics(
@@ -119,7 +116,7 @@ def benchmark_metrics(
         "truncation_rate": sum(row["finish_reason"] == "length" for row in rows) / count,
         "parser_failure_rate": parser_failure_rate(rows),
         "mean_response_tokens": sum(row["num_response_tokens"] for row in rows) / count,
-        "grader_errors": sum(row["status"] == UNGRADABLE for row in rows),
+        "grader_errors": sum(row["status"] == UNGRADED for row in rows),
         "num_problems": len(matrix),
         "samples_per_problem": samples_per_problem,
     }
@@ -142,7 +139,7 @@ def _vote(row: Row) -> str | None:
     lettered, no answer votes for nothing."""
     if row["status"] == "right":
         return RIGHT
-    if row["status"] == UNGRADABLE:
+    if row["status"] == UNGRADED:
         return None
     answer, order = row["answer"], row.get("permutation")
     if answer is not None and order and len(answer) == 1 and answer in "ABCD":

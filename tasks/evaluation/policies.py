@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tasks.evaluation.benchmarks import Benchmark
 from tasks.evaluation.figures import (
-    UNGRADABLE,
     Row,
     by_benchmark,
     check_complete,
@@ -18,6 +17,7 @@ from tasks.evaluation.figures import (
 from tasks.evaluation.options import requests_in_any_order
 from tasks.stage import StageContext
 from vcppo.errors import DataError, GraderError
+from vcppo.grading.result import UNGRADED
 
 if TYPE_CHECKING:
     from training.generation.engine import EngineSettings, ServerAddress
@@ -107,10 +107,10 @@ def check_readable(
     for benchmark in benchmarks:
         own, limit = rows[benchmark.name], benchmark.max_parser_failure_rate
         rate = parser_failure_rate(own)
-        ungradable = sum(row["status"] == UNGRADABLE for row in own) / len(own)
+        ungradable = sum(row["status"] == UNGRADED for row in own) / len(own)
         if ungradable > (MAX_GRADER_ERROR_RATE if limit is None else limit):
             grader_fails = True
-            example = next(row for row in own if row["status"] == UNGRADABLE)
+            example = next(row for row in own if row["status"] == UNGRADED)
             complaints.append(
                 f"{benchmark.name}: {ungradable:.2%} of {len(own)} answers exhaust the grader's time or "
                 f"memory, one is {example['answer']!r}"

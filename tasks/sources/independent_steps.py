@@ -18,13 +18,12 @@ and a tiny model stands on that plateau for long.
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator
 
+from tasks.sources.draws import below, distinct_problems, random_for
 from tasks.sources.problem import Problem, problem_id
 from vcppo.config.sources import IndependentStepsSource
-from vcppo.errors import DataError
 from vcppo.grading.steps import write_gold, write_step
 
 Cell = tuple[int, int]
@@ -36,63 +35,45 @@ def read(source: IndependentStepsSource, seed: int) -> Iterator[Problem]:
 
     Raises DataError if there are not so many different problems.
     """
-    possible = 10**source.prompt_digits
-    if source.num_problems > possible:
-        raise DataError(
-            f"source {source.name}: num_problems is {source.num_problems}, but {source.prompt_digits} digits "
-            f"make only {possible} different problems; raise prompt_digits or lower num_problems"
-        )
     uncertain = uncertain_cells(source, seed)
-    seen: set[str] = set()
-    draw = 0
-    while len(seen) < source.num_problems:
-        generator = _generator(seed, source.name, f"problem {draw}")
-        text = "".join(str(_below(generator, 10)) for _ in range(source.prompt_digits))
-        if text not in seen:
-            seen.add(text)
-            yield Problem(
-                id=problem_id(source.name, text),
-                text=text,
-                answer=write_gold(source.num_steps, source.max_wrong),
-                where=f"source {source.name}, draw {draw}",
-                traces=tuple(
-                    draw_trace(source, uncertain, generator) for _ in range(source.sft_traces_per_problem)
-                ),
-            )
-        draw += 1
+
+    def make(draw: int) -> Problem:
+        generator = random_for(source, seed, f"problem {draw}")
+        text = "".join(str(below(generator, 10)) for _ in range(source.prompt_digits))
+        return Problem(
+            id=problem_id(source.name, text),
+            text=text,
+            answer=write_gold(source.num_steps, source.max_wrong),
+            where=f"source {source.name}, draw {draw}",
+            traces=tuple(
+                draw_trace(source, uncertain, generator) for _ in range(source.sft_traces_per_problem)
+            ),
+        )
+
+    return distinct_problems(source, source.prompt_digits, "prompt_digits", make)
 
 
 def uncertain_cells(source: IndependentStepsSource, seed: int) -> frozenset[Cell]:
     """The pairs of digits in which the traces slip."""
-    generator = _generator(seed, source.name, "uncertain cells")
+    generator = random_for(source, seed, "uncertain cells")
     cells = [(first, second) for first in range(10) for second in range(10)]
-    return frozenset(cells.pop(_below(generator, len(cells))) for _ in range(source.uncertain_cells))
+    return frozenset(cells.pop(below(generator, len(cells))) for _ in range(source.uncertain_cells))
 
 
 def draw_trace(source: IndependentStepsSource, uncertain: frozenset[Cell], generator: random.Random) -> str:
     """A response to imitate, slips included."""
     quits = generator.random() < source.early_stop_fraction
     # a trace that quits has done at least one step: an empty response teaches nothing
-    num_steps = 1 + _below(generator, source.num_steps - 1) if quits else source.num_steps
+    num_steps = 1 + below(generator, source.num_steps - 1) if quits else source.num_steps
     return "".join(_draw_step(place, source, uncertain, generator) for place in range(num_steps))
 
 
 def _draw_step(
     place: int, source: IndependentStepsSource, uncertain: frozenset[Cell], generator: random.Random
 ) -> str:
-    first, second = _below(generator, 10), _below(generator, 10)
+    first, second = below(generator, 10), below(generator, 10)
     result: int | None = max(first, second)
     if (first, second) in uncertain and generator.random() < source.slip_rate:
         # one of the nine other digits, each as likely
-        result = None if source.slips == "left_open" else (max(first, second) + 1 + _below(generator, 9)) % 10
+        result = None if source.slips == "left_open" else (max(first, second) + 1 + below(generator, 9)) % 10
     return write_step(place, first, second, result)
-
-
-def _generator(seed: int, name: str, purpose: str) -> random.Random:
-    digest = hashlib.sha256(f"independent_steps\0{seed}\0{name}\0{purpose}".encode()).digest()
-    return random.Random(int.from_bytes(digest))
-
-
-def _below(generator: random.Random, bound: int) -> int:
-    # of the generator's methods only random() promises the same numbers in every Python version
-    return int(generator.random() * bound)

@@ -16,14 +16,13 @@ Part of the SFT traces stop early at a step boundary and answer with the sum so 
 
 from __future__ import annotations
 
-import hashlib
 import random
 import string
 from collections.abc import Iterator
 
+from tasks.sources.draws import below, distinct_problems, random_for
 from tasks.sources.problem import Problem, problem_id
 from vcppo.config.sources import SyntheticSource
-from vcppo.errors import DataError
 
 LABELS = string.ascii_lowercase + string.ascii_uppercase
 """Names of the digits in order; longer problems start again from the first."""
@@ -37,32 +36,22 @@ def read(source: SyntheticSource, seed: int) -> Iterator[Problem]:
 
     Raises DataError if there are not so many different problems.
     """
-    possible = 10**source.num_digits
-    if source.num_problems > possible:
-        raise DataError(
-            f"source {source.name}: num_problems is {source.num_problems}, but {source.num_digits} digits "
-            "make only "
-            f"{possible} different problems; raise num_digits or lower num_problems"
-        )
-    seen: set[str] = set()
-    draw = 0
-    while len(seen) < source.num_problems:
-        generator = _generator(seed, source.name, draw)
-        digits = [_below(generator, 10) for _ in range(source.num_digits)]
+
+    def make(draw: int) -> Problem:
+        generator = random_for(source, seed, draw)
+        digits = [below(generator, 10) for _ in range(source.num_digits)]
         text = write_problem(digits)
-        if text not in seen:
-            seen.add(text)
-            traces = tuple(
+        return Problem(
+            id=problem_id(source.name, text),
+            text=text,
+            answer=str(sum(digits) % source.modulus),
+            where=f"source {source.name}, draw {draw}",
+            traces=tuple(
                 _draw_trace(source, digits, generator) for _ in range(source.sft_traces_per_problem)
-            )
-            yield Problem(
-                id=problem_id(source.name, text),
-                text=text,
-                answer=str(sum(digits) % source.modulus),
-                where=f"source {source.name}, draw {draw}",
-                traces=traces,
-            )
-        draw += 1
+            ),
+        )
+
+    return distinct_problems(source, source.num_digits, "num_digits", make)
 
 
 def write_problem(digits: list[int]) -> str:
@@ -81,19 +70,9 @@ def write_trace(digits: list[int], modulus: int, num_steps: int) -> str:
 
 def _draw_trace(source: SyntheticSource, digits: list[int], generator: random.Random) -> str:
     stops = generator.random() < source.early_stop_fraction
-    num_steps = _below(generator, len(digits)) if stops else len(digits)
+    num_steps = below(generator, len(digits)) if stops else len(digits)
     return write_trace(digits, source.modulus, num_steps)
 
 
 def _label(position: int) -> str:
     return LABELS[position % len(LABELS)]
-
-
-def _generator(seed: int, name: str, draw: int) -> random.Random:
-    digest = hashlib.sha256(f"running_sum\0{seed}\0{name}\0{draw}".encode()).digest()
-    return random.Random(int.from_bytes(digest))
-
-
-def _below(generator: random.Random, bound: int) -> int:
-    # of the generator's methods only random() promises the same numbers in every Python version
-    return int(generator.random() * bound)

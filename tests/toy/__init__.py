@@ -14,7 +14,8 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 TOY = Path(__file__).resolve().parent
 COPIED = (
-    "vcppo", "flows", "tasks/__init__.py", "tasks/__main__.py", "tasks/stage.py", "profiles/tiny.yaml",
+    "vcppo", "flows", "tasks/__init__.py", "tasks/__main__.py", "tasks/ending.py", "tasks/stage.py",
+    "profiles/tiny.yaml",
     ".dvc/config", ".dvc/.gitignore", ".dvcignore", ".gitignore", "prefect.yaml", "prefect.toml",
 )  # fmt: skip
 

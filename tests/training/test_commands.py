@@ -41,10 +41,7 @@ def command(folder: Path, name: str) -> Command:
     return Command(name, (sys.executable, "-c", SCRIPT, name), folder, folder / "logs" / f"{name}.log")
 
 
-def test_each_command_ends_with_its_own_error_and_only_what_can_help_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("training.commands.BACK_OFF_SECONDS", 0.0)
+def test_each_command_ends_with_its_own_error_and_only_what_can_help_is_tried_again(tmp_path: Path) -> None:
     names = ("fine", "unlucky", "wrong", "killed", "silent")
     ended = run_commands([command(tmp_path, name) for name in names], Runtime(retries=1), at_once=2)
     errors: dict[str, VcppoError | None] = {command.name: error for command, error in ended}

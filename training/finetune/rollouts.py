@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcppo.errors import DataError
+from vcppo.grading.result import UNGRADED
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def load_rollouts(directory: Path) -> tuple[list[Rollout], int]:
     columns = ["id", "sample", "prompt_ids", "response_ids", "score", "status", "finish_reason"]
     shards = sorted(directory.glob("*.parquet"))
     rows = [row for path in shards for row in pq.read_table(path, columns=columns).to_pylist()]
-    usable = [row for row in rows if row["status"] != "grader_error" and row["response_ids"]]
+    usable = [row for row in rows if row["status"] != UNGRADED and row["response_ids"]]
     if not usable:
         raise DataError(
             f"{directory}: none of its {len(rows)} rollouts in {len(shards)} shards can be used (the "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vcppo.config.stages import RewardConfig
+from vcppo.grading.result import UNGRADED
 
 MAX_UNGRADABLE = 2
 MAX_UNGRADABLE_SHARE = 0.25
@@ -22,7 +23,7 @@ class Scored:
 
     @property
     def is_graded(self) -> bool:
-        return self.status != "grader_error"
+        return self.status != UNGRADED
 
 
 def score_responses(items: Sequence[tuple[str, str, str, str]], reward: RewardConfig) -> list[Scored]:
@@ -45,7 +46,7 @@ def score_responses(items: Sequence[tuple[str, str, str, str]], reward: RewardCo
         rows = [i for i, item in enumerate(items) if item[2] == grader]
         batch = [GradeItem(items[i][0], items[i][1], items[i][3]) for i in rows]
         for i, grade in zip(rows, grade_batch(batch, grader), strict=True):
-            if grade.status == "grader_error" and not grade.is_ungradable:
+            if grade.status == UNGRADED and not grade.is_ungradable:
                 raise GraderError(
                     f"grader {grader!r} failed on a response ({grade.detail}); nothing of the "
                     "batch is scored. "
@@ -64,6 +65,6 @@ def score_responses(items: Sequence[tuple[str, str, str, str]], reward: RewardCo
 
 
 def _score(status: str, reward: RewardConfig) -> float:
-    if status == "grader_error":
+    if status == UNGRADED:
         return (reward.right + reward.wrong) / 2
     return reward.right if status == "right" else reward.wrong

@@ -18,7 +18,7 @@ dvc.yaml when a new section appears.
 
 from __future__ import annotations
 
-from vcppo.config.ablation import AblationConfig, AblationRow, evaluated_steps, row_config
+from vcppo.config.ablation import AblationConfig, AblationRow, evaluated_steps, row_config, study_of
 from vcppo.config.load import (
     dump_yaml,
     load_config,
@@ -72,4 +72,5 @@ __all__ = [
     "profile_names",
     "profile_path",
     "row_config",
+    "study_of",
 ]

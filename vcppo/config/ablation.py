@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from vcppo.config.base import PositiveFloat, PositiveInt, Section
+from vcppo.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from vcppo.config.stages import Config
@@ -83,13 +84,22 @@ class AblationConfig(Section):
         return self
 
 
+def study_of(config: Config) -> AblationConfig:
+    """The study of a profile. Raises ConfigurationError if it has none."""
+    if config.ablation is None:
+        raise ConfigurationError(
+            f"params.yaml: profile {config.profile} has no section ablation; take one that has, such as "
+            "profiles/ablation.yaml"
+        )
+    return config.ablation
+
+
 def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
     """The configuration of one run of a row: `train` changed, a seed of its own, the critic's start as the
     length of its pretraining says, checkpoints kept until they are evaluated.
 
     Raises ValueError naming the row if a change is no key of `train`, or its value is not allowed.
     """
-    assert config.ablation is not None
     values = config.model_dump(mode="python", exclude={"ablation"})
     values["seed"] = config.seed + seed_index
     for key, value in row.changes.items():
@@ -126,5 +136,4 @@ def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
 
 def evaluated_steps(config: Config, num_steps: int) -> list[int]:
     """Steps of a run whose policies are evaluated, the last one included."""
-    assert config.ablation is not None
-    return [*sorted(s for s in set(config.ablation.evaluate_steps) if s < num_steps), num_steps]
+    return [*sorted(s for s in set(study_of(config).evaluate_steps) if s < num_steps), num_steps]

@@ -75,6 +75,11 @@ class Runtime(BaseSettings):
                 raise ValueError("holds more than scheme, host and path: put the key into OPENAI_API_KEY")
         return url
 
+    @property
+    def work_root(self) -> Path:
+        """Where work directories lie."""
+        return self.storage_dir or Path("work")
+
     def layout(self) -> dict[str, int | str]:
         """The part that changes the bits of a CPU run; another value refuses to resume."""
         return {

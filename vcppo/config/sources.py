@@ -53,6 +53,7 @@ class _SourceBase(Section):
 class GeneratedSource(_SourceBase):
     """What the synthetic tasks share: their problems come from the seed."""
 
+    kind: str
     num_problems: PositiveInt
     sft_traces_per_problem: NonNegativeInt = 1
 

@@ -22,9 +22,8 @@ _ANSWER_LIKE = re.compile(
 
 _HEDGED = "several different answers offered"
 _MAX_RIVALS = 3
-_GOLD_PATIENCE = (
-    20.0  # golds come from datasets: whether one can be read must not depend on the machine's load
-)
+_GOLD_PATIENCE = 20.0
+"""Golds come from datasets: whether one can be read must not depend on the machine's load."""
 _WRONG = math_text.Decision("wrong")
 
 

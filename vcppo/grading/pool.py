@@ -81,8 +81,8 @@ class GradingPool:
     def _ask(self, question: tuple[str | None, str], lost: _LostTime, patience: float) -> Verdict:
         worker = self._free.get()
         try:
-            left = patience * self._batch_seconds - lost.seconds
-            used = 1 - left / (patience * self._batch_seconds)
+            budget = patience * self._batch_seconds
+            left, used = budget - lost.seconds, lost.seconds / budget
             share = next((share for until, share in _PATIENCE if used < until), None)
             if share is None:
                 return _GIVEN_UP

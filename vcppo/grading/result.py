@@ -9,6 +9,9 @@ from vcppo.errors import ConfigurationError
 
 Status = Literal["right", "wrong", "no_answer", "truncated", "grader_error"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+UNGRADED: Status = "grader_error"
+"""No grade: counted, left out of every score, never a wrong answer."""
+GRADED = frozenset(STATUSES) - {UNGRADED}
 BENCHMARKS = ("aime", "math", "gpqa", "steps")
 CUT_REASONS = frozenset(
     {"length", "abort"}
