@@ -12,24 +12,38 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+LONGEST = (
+    "training/ppo/test_kill_and_resume.py",
+    "flows/test_flows.py",
+    "training/finetune/test_distributed.py",
+    "training/ppo/test_short_runs.py",
+    "training/generation/test_rollouts.py",
+    "tasks/ablation/test_runs.py",
+)
+"""Files that take about a minute or more. Those that need `verl_alone` stand apart, so that two processes
+seldom wait for each other."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Fast tests first. Spread over processes (whole files, in this order), those that may take longest,
-    so that none of them is left for the end.
+    """Fast tests first. Spread over processes (whole files, in this order), the longest files, then the other
+    slow tests, so that none of them is left for the end.
 
     Both sorts are stable: otherwise the order of the files stays.
     """
     if hasattr(config, "workerinput"):
-        items.sort(key=_longest_allowed, reverse=True)
+        items.sort(key=lambda item: (_rank(item), not _is_slow(item)))
     else:
-        items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+        items.sort(key=_is_slow)
 
 
-def _longest_allowed(item: pytest.Item) -> float:
-    """Seconds that a slow test may take, 0 of any other."""
-    if item.get_closest_marker("slow") is None:
-        return 0.0
-    marker = item.get_closest_marker("timeout")
-    return float(marker.args[0] if marker else item.config.getini("timeout"))
+def _rank(item: pytest.Item) -> int:
+    """Place of its file in LONGEST."""
+    file = item.path.relative_to(ROOT / "tests").as_posix()
+    return LONGEST.index(file) if file in LONGEST else len(LONGEST)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 @pytest.fixture(autouse=True)
