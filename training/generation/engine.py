@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from training.generation.prompts import Message, encode_prompt
-from training.generation.samples import Draw, Request, Response
+from training.generation.samples import Draw, Keep, Request, Response
 from vcppo.config.base import SamplingConfig
 
 EngineName = Literal["torch", "vllm", "openai"]
@@ -76,13 +76,19 @@ class Engine:
             self.model, pad_id, eos_token_ids(self.model, self.tokenizer), settings.seed
         )
 
-    def sample(self, requests: Sequence[Request], draw: Draw) -> list[Response]:
+    def sample(self, requests: Sequence[Request], draw: Draw, keep: Keep | None = None) -> list[Response]:
         """Responses in the order of the requests. Raises DataError for a prompt over the limit."""
         prompts = encode_requests(self.tokenizer, requests, self.settings.max_prompt_tokens)
         responses: list[Response] = []
         for start in range(0, len(requests), self.settings.batch_size):
             part = slice(start, start + self.settings.batch_size)
-            responses.extend(self._sample_batch(requests[part], prompts[part], draw))
+            batch = kept_responses(requests[part], keep)
+            # a batch is drawn whole: beside others a sample's last digits could differ
+            if len(batch) < len(requests[part]):
+                batch = self._sample_batch(requests[part], prompts[part], draw)
+                if keep is not None:
+                    keep.add(batch)
+            responses.extend(batch)
         return responses
 
     def _sample_batch(
@@ -119,6 +125,12 @@ class Engine:
                 strict=True,
             )
         ]
+
+
+def kept_responses(requests: Sequence[Request], keep: Keep | None) -> list[Response]:
+    """Responses that an earlier attempt finished, in the order of the requests; the others are left out."""
+    found = [keep.get(request) for request in requests] if keep is not None else []
+    return [response for response in found if response is not None]
 
 
 def encode_requests(tokenizer: Any, requests: Sequence[Request], max_prompt_tokens: int) -> list[list[int]]:

@@ -1,7 +1,8 @@
 """Problems in, graded rollout shards out: one parquet file a shard, resumable, spread over Ray workers.
 
-A shard is written whole or not at all, so a run that was killed finds its finished shards and draws only the
-others; a sample's noise depends on its name alone, so the result is the same.
+A shard is written whole or not at all, and the responses of an unfinished one are kept beside it, so a run
+that was killed draws only what is missing; a sample's noise depends on its name alone, so the result is the
+same.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from training.generation.engine import EngineSettings
-from training.generation.engines import make_engine
+from training.generation.engines import SamplingEngine, make_engine
+from training.generation.kept_responses import KeptResponses, kept_path
 from training.generation.prompts import Problem
 from training.generation.samples import Draw, Request, Response, plain_requests
 from training.generation.scoring import score_responses
@@ -106,11 +108,15 @@ def draw_shards(
     for directory in {shard.path.parent for shard in shards}:
         directory.mkdir(parents=True, exist_ok=True)
     missing = [shard for shard in shards if not shard.path.is_file()]
+    for shard in shards:
+        if shard.path.is_file():  # a kill just after it was written
+            kept_path(shard.path).unlink(missing_ok=True)
     done = len(shards) - len(missing)
     right = total = 0
     for shard, responses in _sample_all(missing, settings, runtime):
         scored = score_responses([_gradable(r) for r in responses], reward)
         write_rollouts(shard.path, responses, scored, settings, shard.draw)
+        kept_path(shard.path).unlink(missing_ok=True)
         done += 1
         right += sum(s.status == "right" for s in scored)
         total += len(scored)
@@ -122,11 +128,11 @@ class ShardWorker:
     """An engine in a Ray worker."""
 
     def __init__(self, settings: EngineSettings) -> None:
-        self.engine = make_engine(settings)
+        self.engine, self.settings = make_engine(settings), settings
 
-    def sample(self, index: int, requests: Sequence[Request], draw: Draw) -> tuple[int, list[Response]]:
+    def sample(self, index: int, shard: Shard) -> tuple[int, list[Response]]:
         """The responses, and the shard's index handed back: several workers finish in any order."""
-        return index, self.engine.sample(requests, draw)
+        return index, _sample_shard(self.engine, shard, self.settings)
 
 
 def _sample_all(
@@ -142,9 +148,14 @@ def _sample_all(
     if workers <= 1:
         engine = make_engine(settings)
         for shard in shards:
-            yield shard, engine.sample(shard.requests, shard.draw)
+            yield shard, _sample_shard(engine, shard, settings)
         return
     yield from _sample_on_ray(shards, settings, runtime, workers)
+
+
+def _sample_shard(engine: SamplingEngine, shard: Shard, settings: EngineSettings) -> list[Response]:
+    keep = KeptResponses(shard.path, settings, shard.draw)
+    return engine.sample(shard.requests, shard.draw, keep)
 
 
 def _sample_on_ray(
@@ -162,7 +173,7 @@ def _sample_on_ray(
         worker_class = ray.remote(ShardWorker).options(**options)
         pool = ActorPool([worker_class.remote(settings) for _ in range(workers)])
         results = pool.map_unordered(
-            lambda actor, job: actor.sample.remote(job[0], job[1].requests, job[1].draw),
+            lambda actor, job: actor.sample.remote(*job),
             list(enumerate(shards)),
         )
         try:

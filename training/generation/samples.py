@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from training.generation.prompts import Message, Problem
 from vcppo.config.base import SamplingConfig
@@ -61,3 +63,13 @@ class Response:
     response_ids: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
     """Under the distribution that was drawn from. A remote engine gives no token ids and none of these."""
+
+
+class Keep(Protocol):
+    """Where an engine puts what it has finished, and finds what an earlier attempt did."""
+
+    def get(self, request: Request) -> Response | None:
+        """The response to this request, if it was finished."""
+
+    def add(self, responses: Sequence[Response]) -> None:
+        """Keep these too."""

@@ -1,12 +1,13 @@
 """Draws the shards of a fixed plan in a process of its own, so that a test can kill it:
-`python -m tests.training.generation.draw_for_tests POLICY FOLDER WORKERS`."""
+`python -m tests.training.generation.draw_for_tests POLICY FOLDER WORKERS [SERVER]`."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from training.generation.engine import EngineSettings
+from training.generation.engine import EngineSettings, ServerAddress
 from training.generation.prompts import Problem
 from training.generation.rollouts import ShardPlan, generate_shards
 from vcppo.config import Runtime
@@ -36,10 +37,14 @@ def plan(folder: Path) -> ShardPlan:
     return ShardPlan(folder, problems, SAMPLES, problems_per_shard=2, key_prefix="test")
 
 
-def draw(policy: Path, folder: Path, workers: int) -> list[Path]:
+def draw(policy: Path, folder: Path, workers: int, server: str | None = None) -> list[Path]:
+    """server: address of one that speaks OpenAI's interface and is asked instead of the policy."""
+    how = settings(policy)
+    if server is not None:
+        how = replace(how, engine="openai", server=ServerAddress(server, "after", concurrency=3))
     return generate_shards(
         plan(folder),
-        settings(policy),
+        how,
         RewardConfig(),
         Runtime(devices_per_node=workers),
         lambda done, total, what: print(f"{done}/{total} {what}", flush=True),
@@ -47,4 +52,4 @@ def draw(policy: Path, folder: Path, workers: int) -> list[Path]:
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    draw(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])

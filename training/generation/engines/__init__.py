@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from typing import Protocol, assert_never
 
 from training.generation.engine import EngineSettings
-from training.generation.samples import Draw, Request, Response
+from training.generation.samples import Draw, Keep, Request, Response
 
 
 class SamplingEngine(Protocol):
-    def sample(self, requests: Sequence[Request], draw: Draw) -> list[Response]:
-        """One response a request, in order. Raises VcppoError subclasses; no response is ever made up."""
+    def sample(self, requests: Sequence[Request], draw: Draw, keep: Keep | None = None) -> list[Response]:
+        """One response a request, in order. What `keep` has is not drawn again, what is finished goes into it
+        at once. Raises VcppoError subclasses; no response is ever made up."""
 
 
 def make_engine(settings: EngineSettings) -> SamplingEngine:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any
 
-from training.generation.engine import EngineSettings, ServerAddress
+from training.generation.engine import EngineSettings, ServerAddress, kept_responses
 from training.generation.noise import key_seed
-from training.generation.samples import Draw, Request, Response
+from training.generation.samples import Draw, Keep, Request, Response
 from vcppo.errors import ConfigurationError, InfrastructureError, VcppoError
 
 if TYPE_CHECKING:
@@ -46,20 +46,35 @@ class OpenAIEngine:
         )
         self._url = self.server.base_url.rstrip("/") + "/chat/completions"
 
-    def sample(self, requests: Sequence[Request], draw: Draw) -> list[Response]:
+    def sample(self, requests: Sequence[Request], draw: Draw, keep: Keep | None = None) -> list[Response]:
         """Responses in the order of the requests.
 
         Raises InfrastructureError (the server fails, does not answer, or answers nonsense, try after try)
         and ConfigurationError (it refuses: key, model, prompt).
         """
         stop = threading.Event()
+        responses = {response.request.key: response for response in kept_responses(requests, keep)}
+        missing = [request for request in requests if request.key not in responses]
+        one_at_a_time = threading.Lock()
+
+        def finish(request: Request) -> Response:
+            # kept in its own thread, so that none is lost when another one fails
+            response = self._respond(request, draw, stop)
+            with one_at_a_time:
+                if keep is not None:
+                    keep.add([response])
+            return response
+
         with ThreadPoolExecutor(self.server.concurrency, thread_name_prefix="openai") as pool:
-            futures = [pool.submit(self._respond, request, draw, stop) for request in requests]
+            futures = [pool.submit(finish, request) for request in missing]
             try:
-                return [future.result() for future in futures]
+                for future in as_completed(futures):
+                    response = future.result()
+                    responses[response.request.key] = response
             finally:
                 stop.set()
                 pool.shutdown(wait=False, cancel_futures=True)
+        return [responses[request.key] for request in requests]
 
     def _respond(self, request: Request, draw: Draw, stop: threading.Event) -> Response:
         import httpx
@@ -89,7 +104,7 @@ class OpenAIEngine:
                 complaint = f"no completion ({type(error).__name__}: {error}) in {self._shown(reply)}"
         raise InfrastructureError(
             f"{self._url}: no response to sample {request.key} after {MAX_ATTEMPTS} tries; the last: "
-            f"{complaint}. Finished shards are kept; see to the server and run again"
+            f"{complaint}. Finished responses are kept; see to the server and run again"
         )
 
     def _refused(self, reply: httpx.Response) -> VcppoError:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from training.generation.engine import EngineSettings, encode_requests, policy_eos_token_ids
+from training.generation.engine import (
+    EngineSettings,
+    encode_requests,
+    kept_responses,
+    policy_eos_token_ids,
+)
 from training.generation.noise import key_seed
-from training.generation.samples import Draw, Request, Response
+from training.generation.samples import Draw, Keep, Request, Response
 from vcppo.errors import ConfigurationError
 
 
@@ -32,8 +37,13 @@ class VllmEngine:
         self.sampling_params = vllm.SamplingParams
         self.llm = vllm.LLM(**engine_arguments(settings))
 
-    def sample(self, requests: Sequence[Request], draw: Draw) -> list[Response]:
-        """Responses in the order of the requests. Raises DataError for a prompt over the limit."""
+    def sample(self, requests: Sequence[Request], draw: Draw, keep: Keep | None = None) -> list[Response]:
+        """Responses in the order of the requests. Raises DataError for a prompt over the limit.
+
+        vLLM finishes all requests of a call together, so they are kept together.
+        """
+        if len(kept := kept_responses(requests, keep)) == len(requests):
+            return kept
         prompts = encode_requests(self.tokenizer, requests, self.settings.max_prompt_tokens)
         outputs = self.llm.generate(
             [{"prompt_token_ids": ids} for ids in prompts],
@@ -45,10 +55,13 @@ class VllmEngine:
             ],
             use_tqdm=False,
         )
-        return [
+        responses = [
             self._response(request, ids, output.outputs[0])
             for request, ids, output in zip(requests, prompts, outputs, strict=True)
         ]
+        if keep is not None:
+            keep.add(responses)
+        return responses
 
     def _response(self, request: Request, prompt_ids: Sequence[int], completion: Any) -> Response:
         tokens = tuple(completion.token_ids)
