@@ -17,6 +17,8 @@ from typing import Any
 from vcppo import errors
 from vcppo.config.train import GuardsConfig, RewardConfig
 
+KEPT_ACCURACY = 0.75
+"""Share of a run's best accuracy below which getting short counts as a collapse."""
 MIN_MINORITY = 0.05
 """Share of the rarer outcome from which explained variance has something to explain."""
 
@@ -38,9 +40,11 @@ FINITE = (
 
 @dataclass
 class Start:
-    """The run's first figures, and whether scores have ever differed. Filled as steps are seen."""
+    """The run's first figures, its best accuracy, and whether scores have ever differed. Filled as steps are
+    seen."""
 
     accuracy: float | None = None
+    best_accuracy: float = 0.0
     length: float | None = None
     length_right: float | None = None
     length_wrong: float | None = None
@@ -53,6 +57,7 @@ class Start:
             self.length = number(metrics, "response/length")
             self.length_right = number(metrics, "response/length_right")
             self.length_wrong = number(metrics, "response/length_wrong")
+        self.best_accuracy = max(self.best_accuracy, number(metrics, "response/accuracy") or 0.0)
         if self.entropy is None:
             self.entropy = number(metrics, "actor/entropy_loss")
         low, high = number(metrics, "critic/score/min"), number(metrics, "critic/score/max")
@@ -124,7 +129,8 @@ def rules(guards: GuardsConfig, reward: RewardConfig) -> list[Rule]:
                 errors.LengthCollapseError,
                 guards.length_steps,
                 f"mean length of at least {share:g} of the start's at this accuracy "
-                "(train.guards.min_length_share), or accuracy above the start's",
+                "(train.guards.min_length_share), or accuracy above the start's and at least "
+                f"{KEPT_ACCURACY:g} of the best so far",
                 lambda metrics, start: _length_collapse(metrics, start, share),
                 "look at critic/value_bias and the values by position: a critic that starts too low rewards "
                 "stopping (train.critic_start: value_pretrained)",
@@ -228,8 +234,11 @@ def _length_collapse(metrics: Mapping[str, Any], start: Start, share: float) -> 
         "response/accuracy": accuracy,
         "start length at this accuracy": expected,
         "start accuracy": start.accuracy,
+        "best accuracy": start.best_accuracy,
     }
-    return Verdict(length < share * expected and accuracy <= start.accuracy, evidence)
+    # shorter and better is no collapse; shorter and worse than the run has been is one, however late
+    worse = accuracy <= start.accuracy or accuracy < KEPT_ACCURACY * start.best_accuracy
+    return Verdict(length < share * expected and worse, evidence)
 
 
 def _entropy_rise(metrics: Mapping[str, Any], start: Start, rise: float) -> Verdict:

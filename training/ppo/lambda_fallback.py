@@ -14,6 +14,10 @@ from typing import Any, TypeVar
 
 from vcppo.config.train import LambdaFallbackConfig
 
+MAX_LEVEL = 5
+"""From here on lam_actor is 1, however long the responses; a critic that recovers gets it back in as many
+steps."""
+
 Lambda = TypeVar("Lambda", float, Any)
 
 
@@ -39,10 +43,11 @@ class LambdaFallback:
             return
         self._below += 1
         if self._below >= self._config.steps:
-            self.level += 1
+            self.level = min(MAX_LEVEL, self.level + 1)
 
     def apply(self, lam_actor: Lambda) -> Lambda:
         """lam_actor (a number or a tensor, one a response) as it is to be used now."""
         if self.level == 0:
             return lam_actor
-        return 1.0 - (1.0 - lam_actor) * 0.5**self.level
+        distance = 0.0 if self.level == MAX_LEVEL else 0.5**self.level
+        return 1.0 - (1.0 - lam_actor) * distance

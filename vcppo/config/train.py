@@ -35,8 +35,8 @@ class LambdaFallbackConfig(Section):
 
     min_explained_variance: float = Field(default=0.0, le=1.0)
     steps: PositiveInt = 3
-    """After so many steps in a row below it, each further one halves 1 - lam_actor; each step at or above it
-    takes one halving back."""
+    """From the so-manieth step in a row below it on, each one halves 1 - lam_actor, and the fifth makes
+    lam_actor 1; each step at or above it takes one halving back."""
 
 
 class GaeConfig(Section):
@@ -106,8 +106,8 @@ class GuardsConfig(Section):
     """Largest |mean(V - R)|, as a share of reward.right - reward.wrong."""
     min_length_share: Annotated[float, Field(gt=0.0, lt=1.0)] | None = 0.5
     """Collapse: mean length below this share of what the first step's lengths of right and wrong responses
-    give for the accuracy of now, while accuracy is not above the first step's. So neither a changed mix of
-    long and short responses nor learning to be brief counts."""
+    give for the accuracy of now, while accuracy is not above the first step's, or below three quarters of the
+    best so far. So neither a changed mix of long and short responses nor learning to be brief counts."""
     length_steps: PositiveInt = 3
     max_kl: PositiveFloat | None = 0.5
     """Nats a token between the policy that sampled and the one updated within a step (|actor/ppo_kl|)."""

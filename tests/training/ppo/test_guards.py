@@ -79,6 +79,18 @@ def without_actor(metrics: Metrics) -> Metrics:
     return {key: value for key, value in metrics.items() if not key.startswith("actor/")}
 
 
+def improved(step: int) -> Metrics:
+    """From 0.1 to 0.8, then short and mostly wrong."""
+    length = 60.0 if step < 15 else 6.0
+    return {
+        "response/length": length,
+        "response/length_right": length,
+        "response/length_wrong": length,
+        "response/accuracy": min(0.8, 0.1 * step) if step < 15 else 0.15,
+        "critic/explained_variance": -0.1,
+    }
+
+
 HEALTHY: dict[str, list[Metrics]] = {
     "as it should be": from_step(99, healthy),
     "all right in the end": from_step(12, all_right, 60),
@@ -105,6 +117,12 @@ HEALTHY: dict[str, list[Metrics]] = {
             "critic/explained_variance": -0.1,
         },
     ),
+    "better, then shorter at nearly the same accuracy": [
+        healthy(s)
+        | improved(min(s, 14))
+        | ({"response/length": 20.0, "response/accuracy": 0.7} if s > 14 else {})
+        for s in range(1, 31)
+    ],
     "two bad steps are no row": from_step(99, healthy, 10)
     + [healthy(11) | {"actor/ppo_kl": 3.0}, healthy(12) | {"actor/ppo_kl": 3.0}, healthy(13)]
     + [healthy(14) | {"actor/ppo_kl": 3.0}, healthy(15)],
@@ -145,6 +163,9 @@ TRIPS: dict[str, tuple[list[Metrics], type[DivergenceError], int, int]] = {
         from_step(1, lambda s: {"critic/value_bias": 1.8}), errors.ValueBiasError, 1, 5,
     ),
     "length collapse": (from_step(1, collapse), errors.LengthCollapseError, 5, 7),
+    "length collapse after it had got better, still better than at the start": (
+        [healthy(s) | improved(s) for s in range(1, 31)], errors.LengthCollapseError, 15, 17,
+    ),
     "kl": (from_step(3, lambda s: {"actor/ppo_kl": -0.9}), errors.KlRunawayError, 3, 5),
     "kl to sft": (from_step(3, lambda s: {"actor/kl_to_sft": 2.5}), errors.KlRunawayError, 3, 5),
     "entropy": (from_step(6, lambda s: {"actor/entropy_loss": 3.0}), errors.EntropyRunawayError, 6, 8),

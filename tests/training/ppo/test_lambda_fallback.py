@@ -31,6 +31,12 @@ def test_it_comes_back_one_halving_a_step() -> None:
     assert lambdas([-1, -1, -1, -1, 0.1, 0.1, 0.1]) == pytest.approx([0.9, 0.9, 0.95, 0.975, 0.95, 0.9, 0.9])
 
 
+def test_after_five_halvings_it_is_one_and_a_long_bad_time_delays_no_recovery() -> None:
+    found = lambdas([-1.0] * 40 + [0.1] * 5)
+    assert found[6:40] == [1.0] * 34 and found[5] == pytest.approx(1 - 0.1 / 16)
+    assert found[40:] == pytest.approx([1 - 0.1 / 16, 1 - 0.1 / 8, 0.975, 0.95, 0.9])
+
+
 def test_constant_returns_change_nothing() -> None:
     assert lambdas([-1, -1, math.nan, None, -1, math.nan]) == pytest.approx([0.9] * 4 + [0.95] * 2)
 
