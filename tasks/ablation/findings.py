@@ -1,12 +1,13 @@
 """What the paper claims (arXiv 2503.01491), and whether a study agrees.
 
 A finding is {"claim", "holds", "evidence"}; `holds` is None where the study lacks the numbers. A claim that
-fails stays in the list: it is a result.
+fails stays in the list: it is a result. Comparisons are claims at every step at which both rows were
+evaluated: arms that differ early can meet once the task is solved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.ablation.text import verdict, with_runs
@@ -22,7 +23,7 @@ SOLVED, SOLVED_BY = 0.9, 12
 
 
 def findings(summary: Mapping[str, Any], config: Config) -> list[Finding]:
-    """Of the rows `ppo` and `vc_ppo`, where a study has both; then one of each comparison's end.
+    """Of the rows `ppo` and `vc_ppo`, where a study has both; then those of each comparison.
 
     summary: what `tasks.ablation.summary` computes.
     """
@@ -36,7 +37,7 @@ def findings(summary: Mapping[str, Any], config: Config) -> list[Finding]:
             *stopping(rows["ppo"], rows["vc_ppo"]),
             *bias(rows["ppo"], rows["vc_ppo"], limit),
         ]
-    return found + [difference(pair, rows) for pair in summary["comparisons"]]
+    return found + [own for pair in summary["comparisons"] for own in differences(pair, rows)]
 
 
 def collapse(ppo: Mapping[str, Any], base: Mapping[str, Any]) -> list[Finding]:
@@ -112,13 +113,20 @@ def bias(ppo: Mapping[str, Any], vc_ppo: Mapping[str, Any], limit: float) -> lis
     ]
 
 
-def difference(pair: Mapping[str, Any], rows: Mapping[str, Any]) -> Finding:
-    """Whether a comparison's interval at the end lies above 0."""
-    end = pair["end"]
+def differences(pair: Mapping[str, Any], rows: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether a comparison's intervals lie above 0, step by step and at the end."""
+    better, worse = (rows[pair[side]]["label"] for side in ("better", "worse"))
+    # the last step that both were evaluated at is the end
+    for step, mean in list(pair["at"].items())[:-1]:
+        yield _difference(f"At step {step} {better} is above {worse}.", mean)
+    yield _difference(f"{better} ends above {worse}.", pair["end"])
+
+
+def _difference(claim: str, mean: Mapping[str, Any] | None) -> Finding:
     return _finding(
-        f"{rows[pair['better']]['label']} ends above {rows[pair['worse']]['label']}.",
-        None if end is None or end["low"] is None else end["low"] > 0,
-        f"paired difference in held-out accuracy {with_runs(end, sign=True)}: {verdict(end)}",
+        claim,
+        None if mean is None or mean["low"] is None else mean["low"] > 0,
+        f"paired difference in held-out accuracy {with_runs(mean, sign=True)}: {verdict(mean)}",
     )
 
 

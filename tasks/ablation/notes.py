@@ -17,6 +17,7 @@ def notes(study: Study, config: Config) -> list[str]:
 def _notes(study: Study, config: Config) -> Iterator[str]:
     assert config.ablation is not None
     base = study.base
+    yield from config.ablation.notes
     yield (
         "There is one SFT policy, and one critic per length of the value pretraining. Seeds are seeds of the "
         "reinforcement learning alone (which prompts, which samples), so the intervals say how a row varies "

@@ -62,6 +62,8 @@ class AblationConfig(Section):
     evaluate_steps: tuple[PositiveInt, ...] = ()
     """Steps whose checkpoints are evaluated on the held-out problems; the last step always is. Multiples of
     train.save_every_steps."""
+    notes: tuple[str, ...] = ()
+    """What a reader of this study's report must know: how the task was made, what it does not show."""
 
     @model_validator(mode="after")
     def _names(self) -> AblationConfig:

@@ -142,8 +142,8 @@ def test_the_stage_writes_its_three_outputs_and_says_what_does_not_hold(
     assert ablation_report.run(context) == {
         "runs": 12,
         "runs_stopped": 1,
-        "findings_that_hold": 9,
-        "findings_that_do_not": 1,
+        "findings_that_hold": 10,
+        "findings_that_do_not": 2,
     }
     assert "does not hold: VC-PPO (0.95 / 1.0) ends above GRPO." in capsys.readouterr().out
     out = tmp_path / "work/out"

@@ -108,7 +108,7 @@ def test_a_study_that_agrees_with_the_paper_finds_so(tmp_path: Path) -> None:
     study, config = load(tmp_path)
     summary = summarise(study, config)
     # vc_ppo against grpo lies within chance
-    assert holds(summary) == [True] * 9 + [False]
+    assert holds(summary) == [True] * 10 + [False] * 2
     evidence = [finding["evidence"] for finding in summary["findings"]]
     assert evidence[0].endswith("(3 runs), SFT policy 0.550")
     assert evidence[3].startswith("mean training accuracy of 0.9 or more from step 8; held-out 0.890")
@@ -119,15 +119,25 @@ def test_a_study_that_agrees_with_the_paper_finds_so(tmp_path: Path) -> None:
     assert "within what chance gives" in evidence[-1]
 
 
+def test_arms_that_differ_early_and_meet_at_the_end_are_two_findings(tmp_path: Path) -> None:
+    study, config = load(tmp_path)
+    for run in study.runs:
+        if run.row == "grpo":
+            run.evaluations[4]["average_at_k"] = 0.5 + 0.01 * run.seed_index
+    early, end = summarise(study, config)["findings"][-2:]
+    assert (early["claim"], early["holds"]) == ("At step 4 VC-PPO (0.95 / 1.0) is above GRPO.", True)
+    assert (end["claim"], end["holds"]) == ("VC-PPO (0.95 / 1.0) ends above GRPO.", False)
+
+
 def test_a_study_that_disagrees_says_so_claim_by_claim(tmp_path: Path) -> None:
     # the names swapped: what is called PPO learns, what is called VC-PPO collapses
     study, config = load(tmp_path)
     swapped = {"ppo": "vc_ppo", "vc_ppo": "ppo"}
     runs = [type(r)(**{**vars(r), "row": swapped.get(r.row, r.row)}) for r in study.runs]
     summary = summarise(Study(study.benchmark, study.base, study.critics, runs), config)
-    assert holds(summary) == [False] * 10
+    assert holds(summary) == [False] * 12
     assert "0.9 or more never" in summary["findings"][3]["evidence"]
-    assert "below 0, beyond chance: against what was expected" in summary["findings"][-2]["evidence"]
+    assert "below 0, beyond chance: against what was expected" in summary["findings"][-3]["evidence"]
 
 
 def test_a_study_without_those_rows_has_only_the_findings_of_its_comparisons(tmp_path: Path) -> None:
@@ -140,7 +150,8 @@ def test_a_study_without_those_rows_has_only_the_findings_of_its_comparisons(tmp
     study, config = load(tmp_path, final, ablation=ablation, stopped=None)
     summary = summarise(study, config)
     assert [finding["claim"] for finding in summary["findings"]] == [
-        "VC-PPO (0.95 / 1.0) ends above lambda_actor 1.0."
+        "At step 4 VC-PPO (0.95 / 1.0) is above lambda_actor 1.0.",
+        "VC-PPO (0.95 / 1.0) ends above lambda_actor 1.0.",
     ]
 
 
