@@ -20,6 +20,8 @@ from vcppo.statistics import (
 )
 
 Row = Mapping[str, Any]
+ANSWERED = frozenset({"right", "wrong"})
+"""Statuses of a response that gave an answer. The others may carry a text, for people to look at."""
 NORMAL_95 = 1.959964
 
 
@@ -90,6 +92,17 @@ def is_parser_failure(row: Row) -> bool:
     return unread or row["status"] == UNGRADED
 
 
+def is_aborted(row: Row) -> bool:
+    """Whether the engine broke the response off: it ended neither by itself nor at the token limit."""
+    return row["finish_reason"] not in ("stop", "length")
+
+
+def finish_reasons(rows: Sequence[Row]) -> str:
+    """`stop 90, length 7, abort 3`, the most frequent first."""
+    counts = Counter(row["finish_reason"] for row in rows)
+    return ", ".join(f"{reason} {count}" for reason, count in counts.most_common())
+
+
 def benchmark_metrics(
     rows: Sequence[Row], samples_per_problem: int, pass_at: Sequence[int]
 ) -> dict[str, Any]:
@@ -112,8 +125,9 @@ def benchmark_metrics(
         "average_at_k": average,
         "standard_error": error,
         "interval_95": interval(average, error, len(matrix)),
-        "answer_rate": sum(row["answer"] is not None for row in rows) / count,
+        "answer_rate": sum(row["status"] in ANSWERED for row in rows) / count,
         "truncation_rate": sum(row["finish_reason"] == "length" for row in rows) / count,
+        "abort_rate": sum(map(is_aborted, rows)) / count,
         "parser_failure_rate": parser_failure_rate(rows),
         "mean_response_tokens": sum(row["num_response_tokens"] for row in rows) / count,
         "grader_errors": sum(row["status"] == UNGRADED for row in rows),
@@ -136,10 +150,10 @@ RIGHT = "right answer"
 
 def _vote(row: Row) -> str | None:
     """What a sample votes for: right answers agree however they are spelled, an option however it is
-    lettered, no answer votes for nothing."""
+    lettered; what is no answer (`ANSWERED`) votes for nothing, whatever text it carries."""
     if row["status"] == "right":
         return RIGHT
-    if row["status"] == UNGRADED:
+    if row["status"] not in ANSWERED:
         return None
     answer, order = row["answer"], row.get("permutation")
     if answer is not None and order and len(answer) == 1 and answer in "ABCD":

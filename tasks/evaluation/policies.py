@@ -11,8 +11,9 @@ from tasks.evaluation.figures import (
     Row,
     by_benchmark,
     check_complete,
+    finish_reasons,
+    is_aborted,
     is_parser_failure,
-    parser_failure_rate,
 )
 from tasks.evaluation.options import requests_in_any_order
 from tasks.stage import StageContext
@@ -28,8 +29,9 @@ COLUMNS = [
     "num_response_tokens", "permutation", "engine_version",
 ]  # fmt: skip
 """What the figures need: the token ids of a large evaluation would not fit in memory as Python lists."""
-MAX_GRADER_ERROR_RATE = 0.02
-"""Of a benchmark that has no limit for parser failures."""
+MAX_FAULT_RATE = 0.02
+"""Of a benchmark that has no limit for parser failures: answers that exhaust the grader, and responses that
+the engine broke off, are not the policy's doing."""
 
 
 def evaluate_policy(
@@ -99,37 +101,59 @@ def check_readable(
     name: str, rows: dict[str, list[Row]], benchmarks: Sequence[Benchmark], kept: Path
 ) -> None:
     """Raises DataError naming each benchmark without any text, or with more responses without a readable
-    answer than its limit: an accuracy of such responses measures the prompt or the parser, not the policy.
-    GraderError if the grader cannot grade more than that (of a benchmark without a limit, more than
-    `MAX_GRADER_ERROR_RATE`)."""
+    answer or broken off by the engine than its limit: an accuracy of such responses measures the prompt, the
+    parser or the engine, not the policy. GraderError if the grader cannot grade more than that. A benchmark
+    without a limit has `MAX_FAULT_RATE` for what the engine broke off and what the grader cannot grade."""
     complaints = []
     grader_fails = False
     for benchmark in benchmarks:
         own, limit = rows[benchmark.name], benchmark.max_parser_failure_rate
-        rate = parser_failure_rate(own)
-        ungradable = sum(row["status"] == UNGRADED for row in own) / len(own)
-        if ungradable > (MAX_GRADER_ERROR_RATE if limit is None else limit):
+        ungradable = [row for row in own if row["status"] == UNGRADED]
+        if _exceeds(ungradable, own, limit):
             grader_fails = True
-            example = next(row for row in own if row["status"] == UNGRADED)
             complaints.append(
-                f"{benchmark.name}: {ungradable:.2%} of {len(own)} answers exhaust the grader's time or "
-                f"memory, one is {example['answer']!r}"
+                f"{benchmark.name}: {_share(ungradable, own)} answers exhaust the grader's time or "
+                f"memory, one is {ungradable[0]['answer']!r}"
             )
         elif not any(row["response"].strip() for row in own):
             complaints.append(f"{benchmark.name}: all {len(own)} responses are empty")
-        elif limit is not None and rate > limit:
-            example = next(row for row in own if is_parser_failure(row))
-            complaints.append(
-                f"{benchmark.name}: {rate:.2%} of {len(own)} responses ended without a readable answer, "
-                f"allowed are {limit:.2%} (evaluate.max_parser_failure_rate); one ends "
-                f"{example['response'][-60:]!r}"
-            )
+        elif complaint := _unreadable(own, limit):
+            complaints.append(f"{benchmark.name}: {complaint}")
     if complaints:
         kind = GraderError if grader_fails else DataError
         raise kind(
             f"evaluation of the policy {name} training: {'; '.join(complaints)}. Check the prompt template, "
             f"the chat template and the grader of the benchmark; the samples are kept in {kept}"
         )
+
+
+def _unreadable(rows: Sequence[Row], limit: float | None) -> str | None:
+    """What to say when too many responses were broken off or hold nothing readable; None when it is few
+    enough."""
+    aborted = [row for row in rows if is_aborted(row)]
+    if _exceeds(aborted, rows, limit):
+        return (
+            f"{_share(aborted, rows)} responses were broken off by the engine (finish reasons: "
+            f"{finish_reasons(rows)}), allowed are {MAX_FAULT_RATE if limit is None else limit:.2%}: neither "
+            "their end nor the token limit, for example a content filter or a server that gave up; see to "
+            "the server, remove the stage's work directory and run again"
+        )
+    failed = [row for row in rows if is_aborted(row) or is_parser_failure(row)]
+    if limit is None or not _exceeds(failed, rows, limit):
+        return None
+    return (
+        f"{_share(failed, rows)} responses ended without a readable answer (finish reasons: "
+        f"{finish_reasons(rows)}), allowed are {limit:.2%} (evaluate.max_parser_failure_rate); one ends "
+        f"{failed[0]['response'][-60:]!r}"
+    )
+
+
+def _exceeds(some: Sequence[Row], rows: Sequence[Row], limit: float | None) -> bool:
+    return len(some) / len(rows) > (MAX_FAULT_RATE if limit is None else limit)
+
+
+def _share(some: Sequence[Row], rows: Sequence[Row]) -> str:
+    return f"{len(some) / len(rows):.2%} of {len(rows)}"
 
 
 def _shards(context: StageContext, benchmark: Benchmark, folder: Path) -> list[Shard]:

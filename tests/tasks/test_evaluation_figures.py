@@ -128,6 +128,28 @@ def test_a_majority_counts_options_not_the_letters_they_happened_to_have() -> No
     assert benchmark_metrics(rows, 5, (1,))["maj_at_5"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("status", "more"),
+    [("no_answer", {}), ("truncated", {"finish_reason": "abort"}), ("grader_error", {})],
+)
+def test_what_is_no_answer_neither_votes_nor_counts_as_answered_whatever_text_it_carries(
+    status: str, more: dict[str, str]
+) -> None:
+    rows = [row(0, 0), *(row(0, k, status, answer="carbon", **more) for k in (1, 2))]
+    rows += [row(1, k) for k in range(3)]
+    metrics = benchmark_metrics(rows, 3, (1,))
+    assert metrics["maj_at_3"] == 1.0
+    assert metrics["answer_rate"] == 4 / 6
+
+
+def test_responses_that_the_engine_broke_off_have_a_rate_of_their_own() -> None:
+    rows = grid([["right", "truncated"], ["truncated", "no_answer"]])
+    rows[2]["finish_reason"] = "abort"
+    metrics = benchmark_metrics(rows, 2, (1,))
+    rates = ("truncation_rate", "abort_rate", "parser_failure_rate")
+    assert [metrics[name] for name in rates] == [1 / 4, 1 / 4, 1 / 4]
+
+
 # --- what fails an evaluation ----------------------------------------------------------------------------
 
 
@@ -155,6 +177,25 @@ def test_answers_that_exhaust_the_grader_fail_it_above_the_limit_only_and_never_
     both = {"q": grid([["right"] * 97 + ["grader_error"] * 2 + ["no_answer"]])}
     with pytest.raises(DataError, match="q: 3.00% of 100 responses ended without a readable answer"):
         check_readable("before", both, [benchmark(0.02)], Path("kept"))
+
+
+def test_responses_that_the_engine_broke_off_fail_it_naming_the_finish_reasons() -> None:
+    broken = grid([["right"] * 90 + ["truncated"] * 10])
+    check_readable("after", {"q": broken}, [benchmark(0.02)], Path("kept"))
+    for number in range(3):
+        broken[90 + number]["finish_reason"] = "abort"
+    # a limit that is off is about what the policy writes: this is not the policy's doing
+    for limit in (0.02, None):
+        with pytest.raises(DataError) as raised:
+            check_readable("after", {"q": broken}, [benchmark(limit)], Path("kept"))
+        assert "q: 3.00% of 100 responses were broken off by the engine" in str(raised.value)
+        assert "finish reasons: stop 90, length 7, abort 3" in str(raised.value)
+        assert "remove the stage's work directory" in str(raised.value)
+    check_readable("after", {"q": broken}, [benchmark(0.03)], Path("kept"))
+    # each alone is below the limit, together they are not
+    broken[0] = row(0, 0, "no_answer")
+    with pytest.raises(DataError, match=r"q: 4.00% of 100 responses.*readable answer.*, abort 3"):
+        check_readable("after", {"q": broken}, [benchmark(0.03)], Path("kept"))
 
 
 def test_a_model_that_returns_nothing_fails_it_even_without_a_limit() -> None:
