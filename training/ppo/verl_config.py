@@ -12,6 +12,8 @@ from vcppo.config import Config, Runtime
 from vcppo.errors import ConfigurationError
 
 MODE = "vcppo"
+AGENT_LOOPS = Path(__file__).with_name("agent_loops.yaml")
+"""Read by verl's agent loop workers on every node: where the package lies is the same there."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,9 @@ def _rollout(config: Config, runtime: Runtime) -> dict[str, Any]:
     }
     if torch_engine:
         settings[f"{prefix}.agent.agent_loop_manager_class"] = "training.ppo.agent_loop.BatchAgentLoopManager"
+    else:
+        settings[f"{prefix}.agent.agent_loop_config_path"] = str(AGENT_LOOPS)
+        settings[f"{prefix}.agent.default_agent_loop"] = "vcppo_single_turn"
     return settings
 
 
