@@ -1,8 +1,8 @@
 """verl's single-turn agent loop (the vLLM engine), which also tells how a response ended.
 
-verl's servers call a response that was cut at the length limit `completed`, like one that ended by itself, and
-a cut one must not be graded: a number that stands where it was cut is no answer. What vLLM stops at is its last
-token, so that token tells the two apart, whatever the width of the batch.
+verl's servers call a response that was cut at the length limit `completed`, like one that ended by itself,
+and a cut one must not be graded: a number that stands where it was cut is no answer. What vLLM stops at is
+its last token, so that token tells the two apart, whatever the width of the batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""verl's own agent loop, as the vLLM engine uses it: what was cut at the limit is never graded as an answer."""
+"""verl's agent loop, as the vLLM engine uses it: what was cut at the limit is never graded as an answer."""
 
 from __future__ import annotations
 
