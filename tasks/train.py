@@ -11,6 +11,7 @@ from typing import Any
 
 from tasks.stage import StageContext
 from vcppo.config import Config
+from vcppo.config.train import TrainConfig
 from vcppo.errors import CheckpointError, DivergenceError
 from vcppo.files import publish, write_json_atomic, write_text_atomic
 
@@ -30,6 +31,8 @@ PLOTTED = {
     "value_wrong": "critic/value_mean_wrong",
     "lam_actor": "gae/lam_actor",
     "clip_fraction": "actor/pg_clipfrac",
+    "clip_fraction_lower": "actor/pg_clipfrac_lower",
+    "value_clip_fraction": "critic/vf_clipfrac",
     "approximate_kl": "actor/ppo_kl",
     "kl_to_sft": "actor/kl_to_sft",
     "language_model_loss": "actor/lm_loss",
@@ -38,6 +41,11 @@ PLOTTED = {
     "entropy": "actor/entropy_loss",
     "tokens_per_second": "perf/throughput",
     "seconds": "timing_s/step",
+    "seconds_rollouts": "timing_s/gen",
+    "seconds_values": "timing_s/values",
+    "seconds_advantages": "timing_s/adv",
+    "seconds_update_critic": "timing_s/update_critic",
+    "seconds_update_actor": "timing_s/update_actor",
 }
 """Column of plots/train.csv and the metric it shows."""
 
@@ -61,6 +69,11 @@ def run(context: StageContext) -> Mapping[str, Any]:
     result = train(context.config, context.runtime, paths, context.fingerprint)
     metrics = _read_lines(paths.metrics)
     summary = summarise(metrics, result.resumed_from)
+    for guard, step in open_rows(metrics, context.config.train).items():
+        context.say(
+            f"from step {step} to the end outside the limit of guard {guard}, too short a row to act on"
+        )
+        summary["guards"].setdefault(guard, {})["outside_since"] = step
     publish(result.checkpoint / "actor" / "huggingface", context.out("models/policy"), link=True)
     publish(paths.rollouts, context.out("data/training_rollouts"), link=True)
     publish(paths.metrics, context.out("data/training_rollouts") / "metrics.jsonl", link=True)
@@ -111,7 +124,7 @@ def critic_folder(config: Config) -> Path | None:
 
 
 def summarise(metrics: Sequence[Mapping[str, Any]], resumed_from: int | None) -> dict[str, Any]:
-    """First and last step side by side, and what the whole run cost."""
+    """First and last step side by side, where guards acted, and what the whole run cost."""
     first, last = metrics[0], metrics[-1]
     return {
         "num_steps": last["step"],
@@ -123,9 +136,23 @@ def summarise(metrics: Sequence[Mapping[str, Any]], resumed_from: int | None) ->
             "first": first.get("critic/explained_variance"),
             "last": last.get("critic/explained_variance"),
         },
+        "guards": {
+            key.removeprefix("guard/"): {"acted_at": [m["step"] for m in metrics if m.get(key)]}
+            for key in sorted({key for m in metrics for key in m if key.startswith("guard/") and m[key]})
+        },
         "seconds_per_step": sum(m["timing_s/step"] for m in metrics) / len(metrics),
         "tokens": sum(m["perf/total_num_tokens"] for m in metrics),
     }
+
+
+def open_rows(metrics: Sequence[Mapping[str, Any]], config: TrainConfig) -> dict[str, int]:
+    """Guards that were outside their limit when the run ended, and since which step: fewer steps in a row
+    than they act on, so the policy is published, but somebody should know."""
+    from training.ppo.guards import Guards
+
+    watch = Guards(config.guards, config.reward)
+    watch.replay(metrics)
+    return watch.open_rows()
 
 
 def plot_table(metrics: Sequence[Mapping[str, Any]]) -> str:

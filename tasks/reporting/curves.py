@@ -12,6 +12,8 @@ from tasks.reporting.plot import Chart, Drawing, Series, draw, round_ends
 
 Numbers = Callable[[str], Sequence[float | None]]
 """Name of a quantity to its values."""
+QUANTITIES = ("value", "return", "advantage")
+"""By position; advantages before whitening."""
 SHARE = (0.0, 1.0)
 EXPLAINED_VARIANCE = "1 \N{MINUS SIGN} Var(return \N{MINUS SIGN} value) / Var(return)"
 EXPLAINED_VARIANCE_NOTE = "1 is perfect; at 0 and below the critic is no better than a constant."
@@ -62,12 +64,48 @@ TRAINING = (
     ),
     Curve("Value loss", "squared reward", (("value_loss", "value loss", 1),), zero=True),
     Curve(
+        "Value of right and wrong responses", "reward",
+        (("value_right", "right", 3), ("value_wrong", "wrong", 2)),
+        "Mean over their tokens. A critic that sees how a response goes tells them apart.", zero=True,
+    ),
+    Curve(
+        "Lambda of the policy", "lam_actor", (("lam_actor", "lam_actor", 1),),
+        "Mean over the responses; changes where it adapts to their length, or falls back.",
+    ),
+    Curve(
         "Approximate KL", "nats per token", (("approximate_kl", "KL", 1),),
         "Between the policy that sampled and the one being updated.",
     ),
+    Curve("KL to the SFT policy", "nats per token", (("kl_to_sft", "KL", 1),), zero=True),
     Curve("Entropy", "nats per token", (("entropy", "entropy", 1),), zero=True),
-    Curve("Clip fraction", "share of tokens", (("clip_fraction", "clipped", 1),), zero=True),
-    Curve("Time per step", "seconds", (("seconds", "seconds", 1),), zero=True),
+    Curve(
+        "Clip fraction", "share of tokens",
+        (
+            ("clip_fraction", "ratio", 1), ("clip_fraction_lower", "ratio, dual clip", 2),
+            ("value_clip_fraction", "value", 3),
+        ),
+        zero=True,
+    ),
+    Curve(
+        "Policy loss", "loss",
+        (("policy_loss", "clipped surrogate", 1), ("language_model_loss", "language model, right ones", 2)),
+        zero=True,
+    ),
+    Curve("Hazard of stopping", "share of step boundaries", (("stopping_hazard", "hazard", 1),), zero=True),
+    Curve(
+        "Advantage of stopping", "reward", (("stopping_advantage", "stopping minus going on", 1),),
+        "Above 0 the policy learns to stop, whatever the answer.", zero=True,
+    ),
+    Curve("Tokens per second", "tokens a device", (("tokens_per_second", "tokens", 1),), zero=True),
+    Curve(
+        "Seconds by phase", "seconds",
+        (
+            ("seconds", "whole step", 1), ("seconds_rollouts", "rollouts and grading", 2),
+            ("seconds_values", "values", 3), ("seconds_advantages", "advantages", 4),
+            ("seconds_update_critic", "critic", 5), ("seconds_update_actor", "policy", 6),
+        ),
+        zero=True,
+    ),
 )  # fmt: skip
 
 PRETRAINING = (
@@ -117,7 +155,8 @@ def panel(curves: Sequence[Curve], table: Table | None, prefix: str, x_label: st
 
 
 def value_by_position(results: Results) -> Panel:
-    """Value and return by relative position: after value pretraining, at the first and at the last step.
+    """Value, return and advantage by relative position: after value pretraining (which has no advantages), at
+    the first and at the last step.
 
     The charts share one y axis, so that they can be compared.
     """
@@ -130,9 +169,7 @@ def value_by_position(results: Results) -> Panel:
         whats.append((f"at training step {figure(first.get('step'))}", *_bins(first)))
         if last is not first:
             whats.append((f"at training step {figure(last.get('step'))}", *_bins(last)))
-    whole = [
-        n for _, _, numbers in whats for name in ("value", "return") for n in numbers(name) if n is not None
-    ]
+    whole = [n for _, _, numbers in whats for name in QUANTITIES for n in numbers(name) if n is not None]
     y_range = round_ends([*whole, 0.0])
     drawings: list[Drawing] = []
     left_out: list[str] = []
@@ -142,9 +179,10 @@ def value_by_position(results: Results) -> Panel:
             title=f"Value by position {when}",
             x_label="position in the response (share of its length)",
             unit="reward",
-            series=(
-                Series("value", positions, numbers("value"), 1),
-                Series("return", positions, numbers("return"), 2),
+            series=tuple(
+                Series(name, positions, numbers(name), style)
+                for style, name in enumerate(QUANTITIES, start=1)
+                if any(number is not None for number in numbers(name))
             ),
             y_range=y_range,
             x_range=SHARE,

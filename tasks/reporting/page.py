@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.reporting import curves, evaluation, provenance
 from tasks.reporting.inputs import POLICIES, Results
-from tasks.reporting.numbers import byte_size, duration, figure, moment
+from tasks.reporting.numbers import byte_size, duration, figure, moment, signed
 from vcppo.config import Config, dump_yaml
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -70,7 +70,9 @@ def values(results: Results, config: Config, mismatches: Sequence[str]) -> dict[
         "pretraining": curves.panel(
             curves.PRETRAINING, results.plots.get("pretrain_critic"), "pretrain", "update"
         ),
+        "guards": guard_sentences(results.metrics["train"]),
         "gate": gate(results.metrics["pretrain_critic"]),
+        "groups": calibration_groups(results.metrics["pretrain_critic"]),
         "sft": curves.panel(curves.SFT, results.plots.get("sft"), "sft", "update"),
         "samples": {
             evaluation.NAMES[policy]: results.samples[policy].displayed(results.prompts)
@@ -126,6 +128,40 @@ def summary(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows.append(("time per step", duration(metrics["seconds_per_step"])))
     rows.append(("tokens, prompts included", figure(metrics["tokens"])))
     return rows
+
+
+def guard_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """What guards that only warn, or whose row was still too short, had to say."""
+    sentences = []
+    for name, seen in metrics.get("guards", {}).items():
+        if steps := seen.get("acted_at"):
+            sentences.append(f"Guard {name} warned at step {', '.join(map(str, steps))}.")
+        if since := seen.get("outside_since"):
+            sentences.append(f"Guard {name}: outside its limit from step {since} to the end.")
+    return sentences
+
+
+def calibration_groups(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Calibration of the pretrained critic by outcome and by length of the response, held-out prompts."""
+    groups = [
+        (f"{name} responses", group)
+        for name, group in metrics.get("by_correctness", {}).items()
+        if group is not None
+    ]
+    for group in metrics.get("by_length", []):
+        shortest, longest = group["shortest"], group["longest"]
+        ends = figure(shortest) if shortest == longest else f"{figure(shortest)} to {figure(longest)}"
+        groups.append((f"{ends} tokens", group))
+    return [
+        {
+            "label": label,
+            "cells": [
+                figure(group["num_rollouts"]), figure(group["value"]), figure(group["return"]),
+                signed(group["value_bias"]),
+            ],
+        }
+        for label, group in groups
+    ]  # fmt: skip
 
 
 def gate(metrics: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from tasks.train import PLOTTED, critic_folder, plot_table, publish_wandb_segments, summarise
+from tasks.train import (
+    PLOTTED,
+    critic_folder,
+    open_rows,
+    plot_table,
+    publish_wandb_segments,
+    summarise,
+)
 from vcppo.config import Config, load_profile
 from vcppo.errors import CheckpointError, DivergenceError
 
@@ -90,6 +97,7 @@ def test_the_summary_puts_first_and_last_step_side_by_side() -> None:
         "response_length": {"first": 61.0, "last": 82.0},
         "value_bias": {"first": -0.1, "last": None},
         "explained_variance": {"first": None, "last": None},
+        "guards": {},
         "seconds_per_step": 3.0,
         "tokens": 4000,
     }
@@ -116,3 +124,18 @@ def test_each_attempts_wandb_segment_goes_with_the_rollouts(tmp_path: Path) -> N
     assert found == {
         f"wandb/{attempt}/run-abc.wandb": attempt for attempt in ("offline-run-1-abc", "offline-run-2-abc")
     }
+
+
+def test_where_guards_acted_and_which_rows_were_open_at_the_end() -> None:
+    lines = [
+        {"step": step, "actor/ppo_kl": kl, "guard/kl": acted}
+        for step, kl, acted in ((1, 0.9, None), (2, 0.9, None), (3, 0.9, 1.0), (4, 0.0, None), (5, 0.9, None))
+    ]
+    assert open_rows(lines, config().train) == {"kl": 5}
+    assert open_rows(lines[:4], config().train) == {}
+    whole = [
+        line
+        | {"response/accuracy": 0.5, "response/length": 9.0, "timing_s/step": 1.0, "perf/total_num_tokens": 1}
+        for line in lines
+    ]
+    assert summarise(whole, None)["guards"] == {"kl": {"acted_at": [3]}}

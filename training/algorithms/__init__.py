@@ -30,13 +30,14 @@ from training.algorithms.diagnostics import (
 )
 from training.algorithms.gae import decoupled_gae
 from training.algorithms.lambdas import length_adaptive_lambda
-from training.algorithms.rewards import cut_by_length, place_score_on_last_token
+from training.algorithms.rewards import check_reward_sums, cut_by_length, place_score_on_last_token
 from training.algorithms.whitening import whiten
 
 __all__ = [
     "PositionBin",
     "PositionProfile",
     "by_position",
+    "check_reward_sums",
     "cut_by_length",
     "decoupled_gae",
     "explained_variance",

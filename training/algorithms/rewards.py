@@ -42,6 +42,23 @@ def place_score_on_last_token(scores: Tensor, response_mask: Tensor) -> Tensor:
     return torch.where(is_last, scores.detach().to(dtype)[:, None], 0.0).to(dtype)
 
 
+def check_reward_sums(token_level_rewards: Tensor, response_mask: Tensor, scores: Tensor) -> None:
+    """Each row's rewards over its mask sum to its score [batch]; rows without a trainable token are left out.
+
+    Raises DataError naming the first row of which that is not true: part of its score lies where no token
+    learns from it.
+    """
+    selected = checks.trainable(response_mask)
+    sums = torch.where(selected, token_level_rewards, 0.0).sum(1)
+    wrong = selected.any(1) & ~torch.isclose(sums, scores.to(sums.dtype), rtol=1e-5, atol=1e-6)
+    if bool(wrong.any()):
+        row = int(wrong.nonzero()[0])
+        raise DataError(
+            f"the rewards of response {row} sum to {float(sums[row]):.6g} over its mask, its score is "
+            f"{float(scores[row]):.6g}; they must be equal: the score belongs on the last trainable token"
+        )
+
+
 def cut_by_length(finish_reasons: Sequence[str]) -> Tensor:
     """bool [batch]: the responses that the length limit cut, which their finish_reason ("length") tells."""
     return torch.tensor([reason == "length" for reason in finish_reasons], dtype=torch.bool)

@@ -23,9 +23,10 @@ from training.finetune.calibration import calibrate, held_out_measures
 from training.finetune.callbacks import Progress
 from training.finetune.inference import predict_values
 from training.finetune.rollouts import Rollout, split_by_prompt
-from training.finetune.trainer import Objective, Schedule, derive_seed, fit
+from training.finetune.trainer import Objective, Schedule, fit
 from training.models import load_value_model, new_value_model, save_value_model
 from training.models.policy import load_folder_tokenizer
+from training.seeds import derive_seed
 from vcppo.config import PretrainCriticConfig, Runtime
 from vcppo.errors import ConfigurationError
 from vcppo.files import write_json_atomic

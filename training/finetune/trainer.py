@@ -6,7 +6,6 @@ last. A job whose `history.json` is there is finished and is not run again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -213,11 +212,6 @@ def split_batch(batch_size: int, runtime: Runtime) -> tuple[int, int]:
     share = batch_size // workers
     micro = next(size for size in range(min(share, runtime.micro_batch_size), 0, -1) if share % size == 0)
     return micro, share // micro
-
-
-def derive_seed(seed: int, purpose: str) -> int:
-    """A seed of 32 bits for one purpose; different purposes get unrelated ones."""
-    return int.from_bytes(hashlib.sha256(f"{seed}\0{purpose}".encode()).digest()[:4])
 
 
 def _train(trainer: Trainer, newest: Path | None, stop: StopWithoutProgress | None) -> None:

@@ -91,6 +91,7 @@ class BatchAgentLoopManager:
                 *[
                     {
                         "reward_extra_info": {
+                            "score": s.score,
                             "acc": float(s.status == "right"),
                             "status": s.status,
                             "finish_reason": reason,

@@ -89,7 +89,11 @@ class Guards:
 
     def suspect_since(self) -> int | None:
         """First step of the longest row of bad steps that is still going on: older checkpoints are good."""
-        return min((watch.since for watch in self._watches if watch.since is not None), default=None)
+        return min(self.open_rows().values(), default=None)
+
+    def open_rows(self) -> dict[str, int]:
+        """Of each guard that is counting bad steps now: the first of them."""
+        return {watch.rule.name: watch.since for watch in self._watches if watch.since is not None}
 
     def _judge(self, watch: _Watch, step: int, metrics: Mapping[str, Any]) -> Trip | None:
         rule = watch.rule

@@ -108,7 +108,7 @@ HOOKS: tuple[Hook, ...] = (
         "verl.utils.model",
         "load_valuehead_model",
         ("local_path", "torch_dtype", "model_config", "trust_remote_code"),
-        "the attention implementation is hard-coded to flash attention; the head must exist or be seeded",
+        "the attention implementation is hard-coded to flash attention",
     ),
     Hook(
         "verl.workers.engine.fsdp.transformer_impl",

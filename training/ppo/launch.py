@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from training.ppo import checkpoints
+from training.ppo.critic_start import critic_start
 from training.ppo.log_follower import LogFollower
 from training.ppo.metrics_log import truncate_metrics
 from training.ppo.verl_config import RunPaths, verl_settings
@@ -36,7 +37,8 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
 
     Raises:
         ConfigurationError: sizes or extra verl keys do not fit.
-        CheckpointError: the newest checkpoint belongs to another configuration.
+        CheckpointError: the newest checkpoint belongs to another configuration, or the critic's start has no
+            value head.
         InfrastructureError: a process or node died; run again to resume.
         OutOfMemoryError: a process was ended for memory.
         DivergenceError: a guard stopped the run (each guard has its own subclass); guard.json in the work
@@ -52,6 +54,7 @@ def train(config: Config, runtime: Runtime, paths: RunPaths, fingerprint: str) -
         flush=True,
     )
     if resumed_step < config.train.num_steps:
+        paths = replace(paths, critic=critic_start(config, paths))
         truncate_metrics(paths.metrics, resumed_step)
         paths.guard.unlink(missing_ok=True)  # of an earlier attempt
         settings = verl_settings(

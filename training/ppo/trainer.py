@@ -31,6 +31,7 @@ from verl.utils.device import get_device_name
 from verl.workers.utils.padding import response_to_nested
 
 import training.ppo.replica  # noqa: F401  registers the rollout engine `torch`
+from training.algorithms import check_reward_sums
 from training.ppo import checkpoints
 from training.ppo.diagnostics import response_metrics
 from training.ppo.guards import Guards, Trip, write_failure
@@ -134,14 +135,16 @@ class VcppoTrainer(PPOTrainerSync):
         the sampled tokens is made here too, so that the batch's columns are fetched once."""
         if not self.use_critic:
             batch = super()._compute_advantage(batch, metrics)
-        names = ["response_mask", "responses", "extra_fields"]
-        names += ["rm_scores", "values"] if self.use_critic else []
+        names = ["response_mask", "responses", "extra_fields", "rm_scores"]
+        names += ["values"] if self.use_critic else []
         names += ["old_log_probs", "ref_log_prob"] if self.use_reference_policy else []
         data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=names)
         infos = [dict(extra)["reward_extra_info"] for extra in list(data["extra_fields"])]
         metrics.update(response_metrics(data["responses"].offsets().diff(), infos))
         right = torch.tensor([info["status"] == "right" for info in infos])
         padded = data.exclude("extra_fields").to_padded_tensor()
+        scores = torch.tensor([info["score"] for info in infos])
+        check_reward_sums(padded["rm_scores"], padded["response_mask"], scores)
         columns, measured = make_targets(dict(padded.items()), right, self.settings, self.fallback)
         metrics.update(measured)
         if not columns:

@@ -1,4 +1,4 @@
-"""verl's actor and critic workers on a CPU, and the value head that must be there or be seeded."""
+"""verl's actor and critic workers on a CPU."""
 
 from __future__ import annotations
 
@@ -41,12 +41,8 @@ transformer_impl.CPUOffloadPolicy = lambda pin_memory: CPUOffloadPolicy(pin_memo
 
 @EngineRegistry.register(model_type="value_model", backend=["fsdp", "fsdp2"], device="cpu")
 class CpuValueModelEngine(FSDPEngineWithValueHead):
-    """Loads the critic without flash attention, and seeds a head that the checkpoint does not bring.
-
-    Whether a head may be missing is decided before the run starts (training.ppo.launch); verl would draw it
-    from the
-    process's unseeded generator.
-    """
+    """Loads the critic without flash attention. That its head is there is known before the run starts
+    (critic_start.py)."""
 
     def _build_module(self) -> Any:
         from transformers import AutoModelForTokenClassification
@@ -54,7 +50,6 @@ class CpuValueModelEngine(FSDPEngineWithValueHead):
         attention = self.model_config.override_config.get("attn_implementation", "sdpa")
 
         def load(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
-            torch.manual_seed(self.engine_config.seed)
             return AutoModelForTokenClassification.from_pretrained(
                 local_path,
                 dtype=torch_dtype,

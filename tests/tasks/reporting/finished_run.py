@@ -37,17 +37,33 @@ def step_metrics(step: int) -> dict[str, Any]:
         "critic/value_bias": -0.05 * math.cos(step),
         "critic/explained_variance": 0.3 * done if step > 2 else -12.5,
         "critic/vf_loss": 0.45 - 0.3 * done,
+        "critic/vf_clipfrac": 0.0,
+        "critic/value_mean_right": 0.2 + done,
+        "critic/value_mean_wrong": -0.4,
+        "gae/lam_actor": 0.95,
+        "guard/value_bias": 1.0 if step == 4 else None,
         "actor/pg_loss": -0.01,
         "actor/pg_clipfrac": 0.004 * done,
+        "actor/pg_clipfrac_lower": 0.0,
+        "actor/kl_to_sft": 0.1 * done,
+        "actor/lm_loss": 0.5,
+        "stopping/hazard": 0.05 * (1 - done),
+        "stopping/advantage": -0.8,
         "actor/ppo_kl": 2e-5 * (1 + math.sin(step)),
         "actor/entropy_loss": 0.4 - 0.2 * done,
         "perf/throughput": 3300.0,
         "perf/total_num_tokens": 20000,
         "timing_s/step": 4.0 + 0.2 * math.sin(step),
+        "timing_s/gen": 1.5,
+        "timing_s/values": 0.3,
+        "timing_s/adv": 0.02,
+        "timing_s/update_critic": 1.0,
+        "timing_s/update_actor": 1.1,
     }
     for index in range(10):
         line[f"position/value_{index}"] = -0.1 + 0.6 * done + 0.03 * index
         line[f"position/return_{index}"] = 0.1 + 0.8 * done
+        line[f"position/advantage_{index}"] = 0.2 - 0.03 * index
     return line
 
 
@@ -185,8 +201,17 @@ def _build_metrics(path: Path) -> None:
     critic = {
         "gate_passed": True,
         "gate_reasons": [],
-        "by_correctness": {"right": {"value": 0.4, "count": 9}},
-    }
+        "by_correctness": {
+            "right": {"num_rollouts": 9, "value": 0.4, "return": 1.0, "value_bias": -0.6},
+            "wrong": None,
+        },
+        "by_length": [
+            {
+                "shortest": 30, "longest": 41, "num_rollouts": 5, "value": 0.25, "return": 0.5,
+                "value_bias": -0.25,
+            },
+        ],
+    }  # fmt: skip
     write_json_atomic(path / "metrics/pretrain_critic.json", critic)
 
 

@@ -56,8 +56,8 @@ def test_thinning_keeps_peaks() -> None:
     assert thin(points[:MOST_POINTS]) == points[:MOST_POINTS]
 
 
-def test_every_plotted_training_metric_that_a_curve_names_is_a_column_of_the_train_stage() -> None:
-    assert {column for curve in TRAINING for column, _, _ in curve.lines} <= set(PLOTTED)
+def test_every_column_of_the_train_stage_is_drawn_and_no_other() -> None:
+    assert {column for curve in TRAINING for column, _, _ in curve.lines} == set(PLOTTED)
 
 
 def test_an_empty_table_gives_no_chart_but_names_it() -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tasks.reporting import evaluation, provenance, samples
-from tasks.reporting.curves import TRAINING
+from tasks.reporting.curves import TRAINING, value_by_position
 from tasks.reporting.inputs import Results, read_results
 from tasks.reporting.page import render
 from tasks.train import plot_table, summarise
@@ -86,6 +86,27 @@ def test_the_page_says_what_was_trained_and_from_what_to_what(page: Page, result
     assert "pass@4" in page.words and "maj@4" in page.words and "24 \N{MULTIPLICATION SIGN} 4" in page.words
 
 
+def test_the_page_shows_where_guards_warned_and_how_the_critic_does_on_each_kind_of_response(
+    results: Results, config: Config
+) -> None:
+    train = results.metrics["train"]
+    train = {**train, "guards": {**train["guards"], "kl": {"outside_since": 14}}}
+    words = Page(render(replace(results, metrics={**results.metrics, "train": train}), config)).words
+    assert "Guard value_bias warned at step 4." in words
+    assert "Guard kl: outside its limit from step 14 to the end." in words
+    minus = "\N{MINUS SIGN}"
+    assert f"right responses 9 0.400 1.00 {minus}0.600" in words
+    assert f"30 to 41 tokens 5 0.250 0.500 {minus}0.250" in words
+    assert not re.search(r"wrong responses \d", words), "there were none"
+
+
+def test_advantages_by_position_are_drawn_of_training_steps(results: Results) -> None:
+    pretrained, first, last = value_by_position(results).drawings
+    assert [line.label for line in pretrained.lines] == ["value", "return"]
+    for drawing in (first, last):
+        assert [line.label for line in drawing.lines] == ["value", "return", "advantage"]
+
+
 def test_the_page_shows_configuration_stages_hashes_and_code(page: Page, results: Results) -> None:
     assert "lam_critic: 1.0" in page.words
     hrefs = [link["href"] for link in page.all("a")]
@@ -126,7 +147,7 @@ def test_a_run_without_critic_leaves_its_curves_out_and_says_so(tmp_path: Path) 
         {
             key: value
             for key, value in step_metrics(step).items()
-            if not key.startswith(("critic/v", "critic/e", "pos"))
+            if not key.startswith(("critic/v", "critic/e", "pos", "gae"))
         }
         for step in (1, 2)
     ]
@@ -139,7 +160,8 @@ def test_a_run_without_critic_leaves_its_curves_out_and_says_so(tmp_path: Path) 
     assert "GRPO on a tiny model" in words and "without a critic" in words
     assert (
         "Not shown, because plots/train.csv holds no such numbers: "
-        "Value bias; Explained variance; Value loss." in words
+        "Value bias; Explained variance; Value loss; Value of right and wrong responses; "
+        "Lambda of the policy." in words
     )
     assert "Not shown, because plots/sft.csv holds no such numbers: SFT loss." in words
     assert "Value by position at training step 1; Value by position at training step 2." in words

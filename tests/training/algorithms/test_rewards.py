@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from training.algorithms import cut_by_length, place_score_on_last_token
+from training.algorithms import check_reward_sums, cut_by_length, place_score_on_last_token
 from vcppo.errors import DataError
 
 masks = st.integers(1, 12).flatmap(
@@ -53,6 +53,17 @@ def test_shapes_that_do_not_fit_and_a_wholly_masked_batch_are_refused() -> None:
         place_score_on_last_token(torch.ones(3), torch.ones(2, 4))
     with pytest.raises(DataError, match="selects no token"):
         place_score_on_last_token(torch.ones(2), torch.zeros(2, 4))
+
+
+def test_a_score_that_lies_where_no_token_learns_is_refused() -> None:
+    mask = torch.tensor([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    scores = torch.tensor([1.0, -1.0, 1.0])
+    right = place_score_on_last_token(scores, mask)
+    check_reward_sums(right, mask, scores)
+    check_reward_sums(torch.where(mask != 0, right, torch.nan), mask, scores)
+    beside = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
+    with pytest.raises(DataError, match=r"rewards of response 1 sum to 0 over its mask, its score is -1"):
+        check_reward_sums(beside, mask, scores)
 
 
 def test_a_cut_response_is_told_by_its_finish_reason() -> None:

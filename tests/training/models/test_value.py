@@ -17,6 +17,7 @@ from training.models import (
     save_value_model,
     value_head_sha256,
 )
+from training.models.value_start import link_value_model
 from vcppo.config import TinyModel
 from vcppo.errors import CheckpointError
 
@@ -123,3 +124,29 @@ def test_head_hash_tells_heads_apart_and_ignores_the_trunk(critic_folder: Path, 
         model.score.bias.add_(1.0)
     save_value_model(model, tokenizer, tmp_path / "head")
     assert value_head_sha256(critic_folder) != value_head_sha256(tmp_path / "head")
+
+
+@pytest.mark.parametrize("max_shard_size", ["1GB", "150KB"])
+def test_a_linked_value_model_is_the_new_one_to_the_bit(tmp_path: Path, max_shard_size: str) -> None:
+    """Loaded as verl loads it; the policy in one file, or sharded with an index."""
+    from transformers import AutoConfig, AutoModelForTokenClassification
+
+    model, tokenizer = build_initial_policy(TinyModel(), seed=1)
+    policy = tmp_path / "policy"
+    save_policy(model, tokenizer, policy)
+    if max_shard_size != "1GB":
+        (policy / "model.safetensors").unlink()
+        model.save_pretrained(policy, max_shard_size=max_shard_size)
+        assert len(list(policy.glob("*.safetensors"))) > 1
+    linked = link_value_model(policy, tmp_path / "critic", seed=5)
+    loaded, report = AutoModelForTokenClassification.from_pretrained(
+        linked, config=AutoConfig.from_pretrained(linked), dtype=torch.float32, output_loading_info=True
+    )
+    assert not report["missing_keys"]
+    expected = new_value_model(policy, seed=5)
+    assert {n: p.shape for n, p in loaded.named_parameters()} == {
+        n: p.shape for n, p in expected.named_parameters()
+    }
+    for name, parameter in expected.named_parameters():
+        assert torch.equal(loaded.get_parameter(name), parameter), name
+    assert value_head_sha256(linked) != value_head_sha256(link_value_model(policy, linked, seed=6))

@@ -1,4 +1,5 @@
-"""Two real runs side by side: a stage that a guard ends, and training with all of VAPO's ingredients."""
+"""Three real runs side by side: a stage that a guard ends, a run that one ends after several steps, and
+training with all of VAPO's ingredients."""
 
 from __future__ import annotations
 
@@ -16,10 +17,12 @@ import pytest
 from tests.tasks.conftest import lay_workspace
 from tests.training.ppo.run_training import make_inputs, short_config, start, start_training
 from training.ppo.checkpoints import PREFIX
+from training.ppo.guard_rules import FINITE, Start, rules
 from training.ppo.metrics_log import read_metrics
 from vcppo.checkpoints import by_step, newest_complete
 from vcppo.config import dump_yaml
-from vcppo.errors import NonFiniteError
+from vcppo.config.train import GuardsConfig, RewardConfig
+from vcppo.errors import KlRunawayError, NonFiniteError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(590), pytest.mark.usefixtures("verl_alone")]
 
@@ -50,15 +53,17 @@ def lay_inputs_of_stage_train(workspace: Path, inputs: Path) -> None:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Finished]]:
     folder = tmp_path_factory.mktemp("short_runs")
-    inputs, stage, vapo = folder / "inputs", folder / "stage", folder / "vapo"
-    for path in (inputs, stage, vapo):
+    inputs, stage = folder / "inputs", folder / "stage"
+    vapo, runaway = folder / "vapo", folder / "runaway"
+    for path in (inputs, stage, vapo, runaway):
         path.mkdir()
     make_inputs(inputs, taught=True)
     lay_inputs_of_stage_train(stage, inputs)
-    logs = {name: folder / f"{name}.log" for name in ("stage", "vapo")}
+    logs = {name: folder / f"{name}.log" for name in ("stage", "vapo", "runaway")}
     processes = {
         "stage": start(["-m", "tasks", "train"], stage, logs["stage"], VCPPO_WANDB_MODE="offline"),
         "vapo": start_training(inputs, vapo, logs["vapo"], "vapo", VCPPO_WANDB_MODE="offline"),
+        "runaway": start_training(inputs, runaway, logs["runaway"], "runaway"),
     }
     try:
         codes = {name: process.wait(timeout=240) for name, process in processes.items()}
@@ -67,6 +72,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Finishe
         yield {
             "stage": Finished(work, codes["stage"], output["stage"]),
             "vapo": Finished(vapo, codes["vapo"], output["vapo"]),
+            "runaway": Finished(runaway, codes["runaway"], output["runaway"]),
         }
     finally:
         for process in processes.values():
@@ -115,6 +121,48 @@ def test_nothing_of_a_stopped_run_is_published(runs: dict[str, Finished]) -> Non
     assert not (work / "out").exists() or not any((work / "out").rglob("*"))
     attempt = json.loads((work / "attempts" / "1.json").read_text())
     assert (attempt["class"], attempt["exit_code"], attempt["retryable"]) == ("NonFiniteError", 20, False)
+
+
+def test_a_guard_of_several_steps_gives_back_the_checkpoint_from_before_them(
+    runs: dict[str, Finished],
+) -> None:
+    """Step 1 is the critic's warm-up; 2 and 3 are outside the limit, and 2 was saved before that was sure."""
+    run = runs["runaway"]
+    assert run.code == KlRunawayError.exit_code, run.output[-3000:]
+    assert "KlRunawayError: guard kl, steps 2 to 3: actor/ppo_kl " in run.output
+    record = json.loads((run.work / "guard.json").read_text())
+    assert (record["since_step"], record["step"]) == (2, 3)
+    assert (record["last_good_step"], record["set_aside_steps"]) == (1, [2])
+    root = run.work / "checkpoints"
+    assert newest_complete(root, PREFIX) == (1, root / "global_step_1")
+    assert list(by_step(root, PREFIX)) == [1]
+
+
+class Asked(dict[str, Any]):
+    """Metrics that remember which of them were asked for."""
+
+    def __init__(self, metrics: dict[str, Any]) -> None:
+        super().__init__(metrics)
+        self.keys_asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.keys_asked.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        self.keys_asked.add(key)
+        return super().__getitem__(key)
+
+
+def test_every_metric_that_a_guard_reads_is_one_of_a_real_run(runs: dict[str, Finished]) -> None:
+    """To a guard a metric that is missing says nothing: under another name it would never act again."""
+    metrics = Asked(runs["vapo"].metrics[1])
+    start = Start()
+    start.see(metrics)
+    for rule in rules(GuardsConfig(), RewardConfig()):
+        rule.judge(metrics, start)
+    assert len(metrics.keys_asked) > len(FINITE) + 8
+    assert metrics.keys_asked <= metrics.keys()
 
 
 def test_vapo_trains_on_several_samples_with_every_ingredient(runs: dict[str, Finished]) -> None:
