@@ -21,6 +21,8 @@ class KnownDataset:
     repository: str
     layout: Layout
     split: str = "train"
+    benchmark_split: str | None = None
+    """What `use: eval` reads; None: there is only `split`."""
     configurations: tuple[str | None, ...] = (None,)
     """Read one after the other when the source names none; None is the repository's default."""
     gated: bool = False
@@ -80,12 +82,14 @@ CATALOGUE: dict[DatasetName, KnownDataset] = {
     "gsm8k": KnownDataset(
         repository="openai/gsm8k",
         layout=Layout(problem="question", answer="answer", solution="answer", read_answer=gsm8k_answer),
+        benchmark_split="test",
         configurations=("main",),
         licence="MIT",
     ),
     "math": KnownDataset(
         repository="EleutherAI/hendrycks_math",
         layout=Layout(problem="problem", answer="solution", solution="solution", read_answer=last_boxed),
+        benchmark_split="test",
         configurations=MATH_SUBJECTS,
         licence="MIT",
     ),
@@ -146,6 +150,14 @@ CATALOGUE: dict[DatasetName, KnownDataset] = {
 def known_dataset(source: FileSource | HubSource) -> KnownDataset | None:
     """The catalogue's entry that a source names, if it names one."""
     return None if source.dataset is None else CATALOGUE[source.dataset]
+
+
+def split_of(source: HubSource) -> str:
+    """The configured split, else the catalogue's for this use, else `train`."""
+    known = known_dataset(source)
+    if source.split is not None or known is None:
+        return source.split or "train"
+    return known.benchmark_split or known.split if source.use == "eval" else known.split
 
 
 def layout_of(source: FileSource | HubSource) -> Layout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from tasks.sources.catalogue import known_dataset, layout_of
+from tasks.sources.catalogue import known_dataset, layout_of, split_of
 from tasks.sources.columns import Row, problems_of
 from tasks.sources.problem import Problem
 from vcppo.config.sources import HubSource
@@ -38,7 +38,7 @@ def _rows(source: HubSource) -> Iterator[Row]:
 
     known = known_dataset(source)
     repository = repository_of(source)
-    split = source.split or (known.split if known else "train")
+    split = split_of(source)
     configurations: tuple[str | None, ...] = (source.configuration,)
     if source.configuration is None and known is not None:
         configurations = known.configurations

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
-from tasks.sources.catalogue import CATALOGUE, DAPO_TEMPLATES, licence_of
+from tasks.sources.catalogue import CATALOGUE, DAPO_TEMPLATES, licence_of, split_of
 from tasks.sources.local_file import read
 from tasks.sources.multiple_choice import letter_of, permuted, render
 from tasks.sources.problem import Problem
-from vcppo.config.sources import DatasetName, FileSource
+from vcppo.config.sources import DatasetName, FileSource, HubSource
 from vcppo.errors import DataError
 
 
@@ -163,6 +163,24 @@ def test_two_questions_with_the_same_stem_and_other_options_are_two() -> None:
     turned = Problem("a", "Which?", "B", "row 1", options=("x", "w", "y", "z"))
     other = Problem("b", "Which?", "A", "row 2", options=("w", "x", "y", "v"))
     assert one.compared == turned.compared != other.compared
+
+
+@pytest.mark.parametrize("dataset", get_args(DatasetName))
+def test_no_benchmark_is_asked_from_a_training_split_where_the_dataset_has_a_test_split(dataset: str) -> None:
+    def split(**values: Any) -> str:
+        given = {"name": "mine", "revision": "a" * 40, "dataset": dataset, **values}
+        return split_of(HubSource.model_validate(given))
+
+    both = {"gsm8k", "math"}
+    tests_alone = {"math_500", "aime_2025_math_ai", "aime_2025_opencompass"}
+    assert split(use="eval") == ("test" if dataset in both | tests_alone else "train")
+    assert split(use="train") == split(use="split") == ("test" if dataset in tests_alone else "train")
+    assert split(use="eval", split="validation") == "validation"
+
+
+def test_a_dataset_that_nobody_knows_is_read_from_its_training_split() -> None:
+    own = {"name": "mine", "revision": "a" * 40, "repository": "me/mine", "use": "eval"}
+    assert split_of(HubSource.model_validate(own)) == "train"
 
 
 def test_the_catalogue_gives_the_licence_that_the_configuration_leaves_open(tmp_path: Path) -> None:
