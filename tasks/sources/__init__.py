@@ -14,6 +14,7 @@ Cleaning, in this order:
 - `cleaning`     of one source: figures, canonical golds, unique prompts with one gold each; the held-out
   split
 - `figures`, `words`    what refers to a figure; how two problems are compared
+- `agreement`    when two golds are one
 - `assembly`     of all sources: shared prompts, near-duplicates, hold-out, decontamination, balance
 - `near_duplicates`, `contamination`, `mixture`   its parts
 - `ledger`, `card`      what became of every row, and the dataset card made of it

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tasks.sources.agreement import meant, one_value
 from tasks.sources.cleaning import Gold, split
 from tasks.sources.contamination import BenchmarkIndex
 from tasks.sources.ledger import Ledger
 from tasks.sources.mixture import balanced
 from tasks.sources.near_duplicates import without_near_duplicates
 from tasks.sources.problem import order_key
-from tasks.sources.words import comparison_key
+from tasks.sources.words import comparison_key, layout_key
 from vcppo.config import DataConfig
 from vcppo.config.sources import GeneratedSource, Source
-from vcppo.grading import grade
 
 Placed = tuple[Source, Gold]
 Progress = Callable[[int, int, str], None]
@@ -34,16 +34,17 @@ def assemble(
 ) -> Assembled:
     """Mix the sources. clean: each source's clean problems, by its name.
 
-    In this order: a prompt that two sources share stays with the one that only evaluates, else with the one
-    declared first, and with none if they give it different golds; near-duplicates among what may be trained
+    In this order: a prompt that got different golds, layout apart, is dropped everywhere, unless the
+    benchmarks agree on its gold: theirs stays; a prompt that two sources share stays with the one that only
+    evaluates, else with the one declared first; near-duplicates among what may be trained
     on; hold-out; decontamination of the training set against everything that is evaluated; balance. Raises
     DataError as `split` and `balanced` do.
     """
     sources = sorted(data.sources, key=lambda source: source.use != "eval")
-    pools = _exactly_unique(sources, clean, ledgers)
+    pools = _exactly_unique(sources, _without_conflicts(sources, clean, ledgers), ledgers)
     if data.near_duplicate_similarity is not None:
         searched = {
-            source.name: pools[source.name]
+            source.name: (source.grader, pools[source.name])
             for source in sources
             # two problems of a generator differ in their numbers only, which is what makes them two
             if source.use != "eval" and not isinstance(source, GeneratedSource)
@@ -69,39 +70,57 @@ def assemble(
     return result
 
 
+def _without_conflicts(
+    sources: list[Source], clean: Mapping[str, list[Gold]], ledgers: dict[str, Ledger]
+) -> dict[str, list[Gold]]:
+    """The problems of each source but those with several golds, which are listed."""
+    first: dict[str, Placed] = {}
+    shared: dict[str, list[Placed]] = {}
+    for source in sources:
+        for gold in clean[source.name]:
+            key = layout_key(gold.problem.compared)
+            earlier = first.setdefault(key, (source, gold))
+            if earlier[1] is not gold:
+                shared.setdefault(key, [earlier]).append((source, gold))
+    dropped: set[int] = set()
+    for group in shared.values():
+        golds = [meant(gold.problem, gold.gold) for _, gold in group]
+        where = [gold.problem.where for _, gold in group]
+        for source, gold in _disagreeing(group):
+            ledgers[source.name].remove("conflicting_gold", id=gold.problem.id, golds=golds, where=where)
+            dropped.add(id(gold))
+    return {name: [gold for gold in golds if id(gold) not in dropped] for name, golds in clean.items()}
+
+
 def _exactly_unique(
     sources: list[Source], clean: Mapping[str, list[Gold]], ledgers: dict[str, Ledger]
 ) -> dict[str, list[Gold]]:
-    owners: dict[str, tuple[Source, Gold]] = {}
-    conflicts: dict[str, list[Placed]] = {}
+    owners: dict[str, Placed] = {}
     pools: dict[str, list[Gold]] = {}
     for source in sources:
         pools[source.name] = []
         for gold in clean[source.name]:
-            key = comparison_key(gold.problem.compared)
-            owner, owned = owners.setdefault(key, (source, gold))
-            if owner is source:
+            owner = owners.setdefault(comparison_key(gold.problem.compared), (source, gold))
+            if owner[0] is source:
                 pools[source.name].append(gold)
-            elif owner.use == "eval" or _same_gold((owner, owned), (source, gold)):
-                ledgers[source.name].remove(
-                    "duplicate_of_other_source", id=gold.problem.id, other_source=owner.name
-                )
             else:
-                conflicts.setdefault(key, [(owner, owned)]).append((source, gold))
-    for conflict in conflicts.values():
-        golds = [gold.gold for _, gold in conflict]
-        where = [gold.problem.where for _, gold in conflict]
-        for source, gold in conflict:
-            ledgers[source.name].remove("conflicting_gold", id=gold.problem.id, golds=golds, where=where)
-    dropped = {id(gold) for conflict in conflicts.values() for _, gold in conflict}
-    return {name: [gold for gold in pool if id(gold) not in dropped] for name, pool in pools.items()}
+                ledgers[source.name].remove(
+                    "duplicate_of_other_source", id=gold.problem.id, other_source=owner[0].name
+                )
+    return pools
 
 
-def _same_gold(one: Placed, other: Placed) -> bool:
-    (source, gold), (_, other_gold) = one, other
-    if gold.gold == other_gold.gold:
-        return True
-    return grade(f"\\boxed{{{other_gold.gold}}}", gold.gold, source.grader).status == "right"
+def _disagreeing(group: Sequence[Placed]) -> Sequence[Placed]:
+    """Those of one problem's holders, benchmarks first, that must go: all of them, unless the benchmarks
+    agree on a gold."""
+    benchmarks = [placed for placed in group if placed[0].use == "eval"]
+    if not _agree(benchmarks or group):
+        return group
+    return [placed for placed in group[len(benchmarks) :] if benchmarks and not _agree([group[0], placed])]
+
+
+def _agree(placed: Sequence[Placed]) -> bool:
+    return one_value([(meant(gold.problem, gold.gold), source.grader) for source, gold in placed])
 
 
 def _decontaminated(

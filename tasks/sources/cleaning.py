@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tasks.sources.agreement import meant, one_value
 from tasks.sources.figures import figure_marker
 from tasks.sources.ledger import Ledger
 from tasks.sources.problem import Problem, order_key
@@ -34,23 +35,27 @@ def clean(source: Source, problems: Iterable[Problem], ledger: Ledger) -> list[G
     kept = []
     owner: dict[str, Problem] = {}
     for problem, answers in _grouped(problems, ledger):
-        rows = sum(count for count, _ in answers.values())
+        rows = sum(count for count, *_ in answers.values())
         marker = figure_marker(problem.text) if without_figures else None
         if marker is not None:
             ledger.remove("needs_figure", rows, id=problem.id, marker=marker)
             continue
         golds: dict[str, str] = {}
+        wheres: dict[str, str] = {}
         try:
-            for answer, (_, where) in answers.items():
-                golds.setdefault(_canonical(source, answer, where), where)
+            for meaning, (_, where, answer) in answers.items():
+                gold = _canonical(source, answer, where)
+                value = meaning if problem.options else gold
+                golds.setdefault(value, gold)
+                wheres.setdefault(value, where)
         except DataError as error:
             if source.unreadable_gold == "stop":
                 raise
             ledger.remove("unreadable_gold", rows, id=problem.id, message=str(error))
             continue
-        if len(golds) > 1:
+        if len(golds) > 1 and not one_value([(value, source.grader) for value in golds]):
             ledger.remove(
-                "conflicting_gold", rows, id=problem.id, golds=sorted(golds), where=sorted(golds.values())
+                "conflicting_gold", rows, id=problem.id, golds=list(golds), where=list(wheres.values())
             )
             continue
         other = owner.setdefault(problem.id, problem)
@@ -62,7 +67,7 @@ def clean(source: Source, problems: Iterable[Problem], ledger: Ledger) -> list[G
             )
         if rows > 1:
             ledger.remove("duplicate_prompt", rows - 1)
-        kept.append(Gold(problem, next(iter(golds))))
+        kept.append(Gold(problem, next(iter(golds.values()))))
     return kept
 
 
@@ -89,8 +94,8 @@ def split(source: Source, golds: list[Gold], ledger: Ledger) -> tuple[list[Gold]
     return ordered[source.eval_count :], ordered[: source.eval_count]
 
 
-Answers = dict[str, tuple[int, str]]
-"""How often each answer was given, and where first."""
+Answers = dict[str, tuple[int, str, str]]
+"""By what is meant: how often it was given, where first, and as which answer there."""
 
 
 def _grouped(problems: Iterable[Problem], ledger: Ledger) -> Iterable[tuple[Problem, Answers]]:
@@ -107,8 +112,9 @@ def _grouped(problems: Iterable[Problem], ledger: Ledger) -> Iterable[tuple[Prob
             key = keys[text] = comparison_key(text)
             first.setdefault(key, problem)
         given = answers.setdefault(key, {})
-        count, where = given.get(problem.answer, (0, problem.where))
-        given[problem.answer] = count + 1, where
+        meaning = meant(problem, problem.answer) if problem.options else problem.answer
+        count, where, answer = given.get(meaning, (0, problem.where, problem.answer))
+        given[meaning] = count + 1, where, answer
     return ((problem, answers[key]) for key, problem in first.items())
 
 

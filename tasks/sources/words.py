@@ -6,14 +6,14 @@ import re
 import unicodedata
 
 # every branch begins with a fixed character: the search then skips all others quickly
-_LATEX_LAYOUT = re.compile(
+_LAYOUT = (
     r"\$|\{|\}"
     r"|\\(?:(?:left|right|big|Big|bigg|Bigg|displaystyle|textstyle|limits|quad|qquad|hspace\{[^}]*\}"
     r"|mathcal|mathbb|mathbf|mathrm|mathit|text|textbf|textit|emph|operatorname)(?![A-Za-z])"
     r"|[,;:! \[\]()])"
-    r"|\[asy\].*?\[/asy\]",
-    re.DOTALL,
 )
+_LATEX_LAYOUT = re.compile(rf"{_LAYOUT}|\[asy\].*?\[/asy\]", re.DOTALL)
+_LAYOUT_BUT_FIGURES = re.compile(_LAYOUT)
 _NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"
 _OPERATOR = r"[-+*/^_=<>!|%()\[\]]"
 _ASCII_WORD = re.compile(rf"[a-z]+|{_NUMBER}|{_OPERATOR}")
@@ -25,6 +25,8 @@ _WORD = re.compile(
     rf"|{_OPERATOR}"  # operators and signs
     r"|[^\x00-\x7f\w\s]"  # ≤, √, ° and the like
 )
+_SIGN = re.compile(rf"{_NUMBER}|\.[0-9]+|[^\W\d_]+|\d|_|[^\w\s.,:;?\"`“”]")
+"""What `layout_key` keeps, letters as they are written."""
 _ARITHMETIC = frozenset("-+*/^=<>!%")
 
 
@@ -35,6 +37,18 @@ def comparison_key(text: str) -> str:
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip(" ")
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def layout_key(text: str) -> str:
+    """The same for two prompts that differ only in LaTeX layout, white space and punctuation: one of two
+    golds for them must be wrong. Letters' case, operators, signs, primes and drawings count."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).replace("’", "'")
+    if "\\" in text or "$" in text or "{" in text:
+        text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+        text = _LAYOUT_BUT_FIGURES.sub(" ", text)
+    found = _SIGN.findall(text)
+    return " ".join([sign.replace(",", "") for sign in found] if "," in text else found)
 
 
 def words(text: str) -> list[str]:

@@ -127,13 +127,91 @@ def test_golds_of_one_value_are_no_conflict(grader: str, kept: set[str]) -> None
     assert ids(assembled.train) == kept
 
 
+def test_a_problem_to_which_two_benchmarks_give_different_golds_is_dropped_everywhere_and_listed() -> None:
+    data = config(file("pool", use="train"), BENCHMARK, file("second", use="eval"))
+    assembled, ledgers = run(
+        data,
+        {
+            "pool": golds("pool", (TRIPLES, "5"), ("Compute 1+1.", "2")),
+            "bench": golds("bench", OTHER, (TRIPLES, "5")),
+            "second": golds("second", (TRIPLES, "6")),
+        },
+    )
+    assert (ids(assembled.train), ids(assembled.evaluation)) == ({"pool/1"}, {"bench/0"})
+    for name, id_ in (("bench", "bench/1"), ("second", "second/0"), ("pool", "pool/0")):
+        (entry,) = ledgers[name].listed
+        assert (entry["reason"], entry["id"]) == ("conflicting_gold", id_)
+        assert (entry["golds"], entry["where"]) == (["5", "6", "5"], ["row 1", "row 0", "row 0"])
+
+
+def test_a_problem_that_two_benchmarks_share_with_one_gold_stays_with_the_first() -> None:
+    data = config(BENCHMARK, file("second", use="eval"), file("pool", use="train"))
+    assembled, ledgers = run(
+        data,
+        {
+            "bench": golds("bench", (TRIPLES, "37")),
+            "second": golds("second", (TRIPLES, "37"), OTHER),
+            "pool": golds("pool", ("Compute 1+1.", "2")),
+        },
+    )
+    assert ids(assembled.evaluation) == {"bench/0", "second/1"}
+    assert dict(ledgers["second"].removed) == {"duplicate_of_other_source": 1}
+
+
+SQUARE = ("What is the square of $x$, if $x = 2^{10}$?", "What is the square of x, if \\(x=2^10\\)?")
+
+
+@pytest.mark.parametrize("use", ["train", "eval"])
+def test_layout_alone_does_not_make_two_problems_of_one_with_two_golds(use: str) -> None:
+    data = config(file("own", use=use), file("pool", use="train"), BENCHMARK)
+    assembled, ledgers = run(
+        data,
+        {
+            "own": golds("own", (SQUARE[0], "1"), (SQUARE[1], "2"), ("What is two and two?", "4")),
+            "pool": golds("pool", ("Compute 1+1.", "2")),
+            "bench": golds("bench", OTHER),
+        },
+    )
+    assert ids(assembled.train) | ids(assembled.evaluation) == {"own/2", "pool/0", "bench/0"}
+    assert [(entry["id"], entry["golds"]) for entry in ledgers["own"].listed] == [
+        ("own/0", ["1", "2"]),
+        ("own/1", ["1", "2"]),
+    ]
+
+
+def test_near_duplicates_agree_in_the_value_of_their_golds_not_in_its_spelling() -> None:
+    data = config(file("pool", use="train", grader="math"), BENCHMARK)
+    other = golds("bench", OTHER)
+    for gold, kept in (("0.5", {"pool/0"}), ("0.6", {"pool/0", "pool/1"})):
+        pool = golds("pool", (TRIPLES, "\\frac12"), (REWORDED, gold))
+        assembled, _ = run(data, {"pool": pool, "bench": other})
+        assert ids(assembled.train) == kept
+
+
+def test_two_publishers_of_one_multiple_choice_problem_agree_whatever_letters_they_show() -> None:
+    data = config(
+        file("one", use="eval", grader="gpqa"),
+        file("two", use="eval", grader="gpqa"),
+        file("pool", use="train"),
+    )
+    one = Problem("one/0", "Which?", "A", "row 1", options=("w", "x", "y", "z"))
+    two = Problem("two/0", "Which?", "B", "row 1", options=("x", "w", "y", "z"))
+    assembled, ledgers = run(
+        data, {"one": [Gold(one, "A")], "two": [Gold(two, "B")], "pool": golds("pool", OTHER)}
+    )
+    assert ids(assembled.evaluation) == {"one/0"}
+    assert dict(ledgers["two"].removed) == {"duplicate_of_other_source": 1}
+
+
 def test_a_benchmark_keeps_its_problem_whatever_gold_a_training_source_gives_it() -> None:
     data = config(file("pool", use="train"), BENCHMARK)
     assembled, ledgers = run(
         data, {"pool": golds("pool", (TRIPLES, "38"), OTHER), "bench": golds("bench", (TRIPLES, "37"))}
     )
     assert (ids(assembled.train), ids(assembled.evaluation)) == ({"pool/1"}, {"bench/0"})
-    assert ledgers["pool"].removed == {"duplicate_of_other_source": 1}
+    assert ledgers["pool"].removed == {"conflicting_gold": 1}
+    (entry,) = ledgers["pool"].listed
+    assert (entry["golds"], entry["where"]) == (["37", "38"], ["row 0", "row 0"])
 
 
 def test_the_search_for_near_duplicates_can_be_turned_off() -> None:

@@ -41,16 +41,41 @@ def test_spellings_of_one_gold_are_one_gold() -> None:
     assert dict(ledger.removed) == {"duplicate_prompt": 1}
 
 
-def test_a_prompt_with_two_golds_is_dropped_wholly_and_listed() -> None:
-    golds, ledger = cleaned(problem("p", "1", row=3), problem("q", "5"), problem("p", "2", row=9))
+def test_golds_of_a_math_source_are_one_when_their_values_are() -> None:
+    ledger = Ledger()
+    rows = [problem("p", "0.5"), problem("p", "\\frac12"), problem("q", "0.5"), problem("q", "\\frac13")]
+    golds = clean(source(grader="math"), rows, ledger)
+    assert [(gold.problem.text, gold.gold) for gold in golds] == [("p", "0.5")]
+    assert dict(ledger.removed) == {"duplicate_prompt": 1, "conflicting_gold": 2}
+
+
+def test_the_gold_of_a_multiple_choice_problem_is_an_option_not_the_letter_that_it_had() -> None:
+    def asked(text: str, row: int, options: tuple[str, ...], answer: str) -> Problem:
+        return Problem(f"s/{row}", text, answer, f"row {row}", options=options)
+
+    ledger = Ledger()
+    rows = [
+        asked("p", 1, ("w", "x", "y", "z"), "A"),
+        asked("p", 2, ("x", "w", "y", "z"), "B"),
+        asked("q", 3, ("w", "x", "y", "z"), "A"),
+        asked("q", 4, ("x", "w", "y", "z"), "A"),
+    ]
+    golds = clean(source(grader="gpqa"), rows, ledger)
+    assert [(gold.problem.id, gold.gold) for gold in golds] == [("s/1", "A")]
+    (entry,) = ledger.listed
+    assert (entry["golds"], entry["where"]) == (["w", "x"], ["row 3", "row 4"])
+
+
+def test_a_prompt_with_two_golds_is_dropped_wholly_and_listed_with_the_row_of_each() -> None:
+    golds, ledger = cleaned(problem("p", "10", row=3), problem("q", "5"), problem("p", "9", row=12))
     assert golds == [("q", "5")]
     assert dict(ledger.removed) == {"conflicting_gold": 2}
     assert ledger.listed == [
         {
             "reason": "conflicting_gold",
             "id": "s/p",
-            "golds": ["1", "2"],
-            "where": ["f.jsonl: row 3", "f.jsonl: row 9"],
+            "golds": ["10", "9"],
+            "where": ["f.jsonl: row 3", "f.jsonl: row 12"],
         }
     ]
 
