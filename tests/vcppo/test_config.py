@@ -12,6 +12,7 @@ import yaml
 
 from vcppo.config import (
     Config,
+    Runtime,
     dump_yaml,
     load_config,
     load_params,
@@ -64,6 +65,29 @@ def test_shipped_profile_loads_under_its_own_name_and_survives_being_written_out
     assert config.profile == name
     (tmp_path / "resolved.yaml").write_text(dump_yaml(config), encoding="utf-8")
     assert load_config(tmp_path / "resolved.yaml") == config
+
+
+def test_a_key_that_stands_twice_is_named_with_its_lines(tmp_path: Path) -> None:
+    text = (ROOT / "profiles" / "tiny.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(f"seed: 7\n{text}", encoding="utf-8")
+    line = 2 + text.splitlines().index("seed: 1")
+    with pytest.raises(ConfigurationError, match=f"key 'seed' stands twice, in lines 1 and {line}; mend it"):
+        load_config(tmp_path / "params.yaml")
+
+
+def test_a_misspelt_variable_is_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VCPPO_NUM_NODE", "8")
+    with pytest.raises(
+        ConfigurationError, match=r"VCPPO_NUM_NODE: no such variable; did you mean VCPPO_NUM_NODES\?"
+    ):
+        load_runtime()
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VCPPO_STORAGE_DIR", "VCPPO_RAY_ADDRESS", "VCPPO_NUM_NODES"):
+        monkeypatch.setenv(name, "")
+    assert load_runtime() == Runtime()
+    assert load_runtime().work_root == Path("work")
 
 
 def test_the_shipped_profiles_are_these() -> None:
@@ -128,6 +152,8 @@ def test_every_parameter_that_dvc_watches_is_a_key_of_the_profile(name: str) -> 
     ("key", "value", "expected"),
     [
         ("train.gae.lam_actor", 1.5, "got 1.5: allowed is a number from 0 to 1, or 'length_adaptive'"),
+        ("train.gae.lam_actor", True, "got True: allowed is a number from 0 to 1, or 'length_adaptive'"),
+        ("train.num_steps", True, "got True: allowed is a whole number of at least 1"),
         ("train.gae.lam_critic", -0.1, "got -0.1: allowed is a number from 0 to 1"),
         ("train.gae.gamma", "high", "got 'high': allowed is a number from 0 to 1"),
         ("train.gae.length_adaptive_alpha", 0, "got 0: allowed is a number above 0"),

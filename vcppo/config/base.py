@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
-UnitInterval = Annotated[float, Field(ge=0.0, le=1.0)]
-PositiveFloat = Annotated[float, Field(gt=0.0)]
-PositiveInt = Annotated[int, Field(ge=1)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
+
+def _no_truth_value(value: Any) -> Any:
+    # pydantic would read `lam_actor: true` as 1.0
+    if isinstance(value, bool):
+        raise PydanticCustomError("truth_value", "true and false are no numbers")
+    return value
+
+
+Number = BeforeValidator(_no_truth_value)
+UnitInterval = Annotated[float, Field(ge=0.0, le=1.0), Number]
+BetweenZeroAndOne = Annotated[float, Field(gt=0.0, lt=1.0), Number]
+PositiveFloat = Annotated[float, Field(gt=0.0), Number]
+PositiveInt = Annotated[int, Field(ge=1), Number]
+NonNegativeInt = Annotated[int, Field(ge=0), Number]
 
 
 class Section(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -14,6 +15,21 @@ from vcppo.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "profiles"
+
+
+class UniqueKeyLoader(yaml.SafeLoader):
+    """YAML without keys that stand twice in one mapping: of those the last would silently win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        lines: dict[Any, int] = {}
+        for key_node, _ in node.value:
+            key, line = self.construct_object(key_node, deep=True), key_node.start_mark.line + 1
+            if isinstance(key, str) and key in lines:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"key {key!r} stands twice, in lines {lines[key]} and {line}"
+                )
+            lines[str(key)] = line
+        return super().construct_mapping(node, deep)
 
 
 def profile_names() -> list[str]:
@@ -52,9 +68,12 @@ def load_config(path: Path) -> Config:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from None
     try:
-        values = yaml.safe_load(text)
+        values = yaml.load(text, UniqueKeyLoader)
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: is not valid YAML: {error}") from None
+        raise ConfigurationError(
+            f"{path}: is not valid YAML: {error}; mend it there, or write it anew with "
+            "`python -m vcppo config use NAME`"
+        ) from None
     if not isinstance(values, Mapping):
         raise ConfigurationError(f"{path}: holds {type(values).__name__}, expected keys and values")
     try:

@@ -3,6 +3,8 @@ must not invalidate a result. What changes the bits (workers, threads, micro-bat
 
 from __future__ import annotations
 
+import difflib
+import os
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -12,11 +14,17 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from vcppo.config.base import NonNegativeInt, PositiveFloat, PositiveInt
 from vcppo.config.messages import configuration_error
+from vcppo.errors import ConfigurationError
+
+PREFIX = "VCPPO_"
+ALSO_OURS = frozenset({"VCPPO_ROOT", "VCPPO_PARENT", "VCPPO_FAILURE_FILE", "VCPPO_FLOW_RUN", "VCPPO_SHARED"})
+"""Set by our own processes for each other (workspace.py, processes.py, flows/pipeline.py), or for tests."""
 
 
 class Runtime(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="VCPPO_",
+        env_prefix=PREFIX,
+        env_ignore_empty=True,  # as .env.example says
         env_nested_delimiter="__",
         frozen=True,
         extra="ignore",
@@ -95,8 +103,17 @@ class Runtime(BaseSettings):
 
 
 def load_runtime() -> Runtime:
-    """The runtime of this process. Raises ConfigurationError naming variable, value and what is allowed."""
+    """The runtime of this process. Raises ConfigurationError naming variable, value and what is allowed, or a
+    variable that nobody reads: a run on one node because of a misspelt VCPPO_NUM_NODES is found out late."""
+    known = {PREFIX + name.upper() for name in Runtime.model_fields}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known | ALSO_OURS:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"allowed are {', '.join(sorted(known))}"
+            raise ConfigurationError(
+                f"environment: {name}: no such variable; {hint} Unset it, or mend its name"
+            )
     try:
         return Runtime()
     except ValidationError as error:
-        raise configuration_error(error, Runtime, "environment", prefix="VCPPO_", upper=True) from None
+        raise configuration_error(error, Runtime, "environment", prefix=PREFIX, upper=True) from None

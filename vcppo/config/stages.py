@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 
 from vcppo.config.ablation import AblationConfig, row_config
 from vcppo.config.base import (
+    BetweenZeroAndOne,
     NonNegativeInt,
     OptimizerConfig,
     PositiveFloat,
     PositiveInt,
     SamplingConfig,
     Section,
-    UnitInterval,
 )
 from vcppo.config.evaluate import EvaluateConfig
 from vcppo.config.model import ModelConfig
@@ -128,7 +128,7 @@ class PretrainCriticConfig(Section):
     patience: PositiveInt = 3
     """Stop after this many held-out evaluations without a better value loss."""
     evaluations_per_epoch: PositiveInt = 4
-    held_out_fraction: UnitInterval = 0.1
+    held_out_fraction: BetweenZeroAndOne = 0.1
     """Share of the prompts (not responses) kept for measuring."""
     gate: CriticGate = CriticGate()
 
