@@ -29,7 +29,7 @@ from vcppo.config.load import (
 )
 from vcppo.config.model import GgufModel, ModelConfig, PretrainedModel, TinyModel
 from vcppo.config.runtime import Runtime, load_runtime
-from vcppo.config.sources import FileSource, HubSource, Source, SyntheticSource
+from vcppo.config.sources import FileSource, HubSource, IndependentStepsSource, Source, SyntheticSource
 from vcppo.config.stages import (
     Config,
     DataConfig,
@@ -52,6 +52,7 @@ __all__ = [
     "GaeConfig",
     "GgufModel",
     "HubSource",
+    "IndependentStepsSource",
     "ModelConfig",
     "PretrainCriticConfig",
     "PretrainedModel",
