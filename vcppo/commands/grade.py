@@ -20,7 +20,6 @@ from vcppo.grading.graders import grade_batch
 from vcppo.grading.result import BENCHMARKS, STATUSES, Grade, GradeItem
 
 _BATCH = 512  # lines graded together, each batch with its canary pair
-_MAX_NAMED = 50  # bad lines named one by one; the rest is counted
 
 
 def add_parser(subparsers: Any) -> None:
@@ -68,12 +67,12 @@ def _grade_lines(source: Iterable[bytes], name: str, benchmark: str) -> int:
                 rows.append((number, *_read_row(line)))
             except DataError as error:
                 num_bad += 1
-                _name_line(name, number, str(error), num_bad)
+                _name_line(name, number, str(error))
         grades = grade_batch([item for _, _, item in rows], benchmark) if rows else []
         for (number, row_id, _), grade in zip(rows, grades, strict=True):
             counts[grade.status] += 1
             if grade.status == "grader_error":
-                _name_line(name, number, f"grader error: {grade.detail}", counts["grader_error"])
+                _name_line(name, number, f"grader error: {grade.detail}")
             _write(row_id, grade)
     return _summarize(benchmark, counts, num_bad)
 
@@ -112,11 +111,8 @@ def _write(row_id: Any, grade: Grade) -> None:
     print(json.dumps({"id": row_id, "status": grade.status, "answer": grade.answer}, ensure_ascii=True))
 
 
-def _name_line(name: str, number: int, problem: str, count: int) -> None:
-    if count <= _MAX_NAMED:
-        print(f"{name}: line {number}: {problem}", file=sys.stderr)
-    elif count == _MAX_NAMED + 1:
-        print(f"{name}: more such lines follow; they are counted below", file=sys.stderr)
+def _name_line(name: str, number: int, problem: str) -> None:
+    print(f"{name}: line {number}: {problem}", file=sys.stderr)
 
 
 def _summarize(benchmark: str, counts: Counter[str], num_bad: int) -> int:

@@ -4,6 +4,8 @@ result         the grade, its five statuses, the benchmarks
 extract        where a response says its final answer (after thinking, last box, else last statement)
 boxes          complete boxes of a text; neighbouring ones as one enumeration
 statements     explicit answer statements in prose
+rivals         what joins two answers, and what denies one
+alternatives   values offered beside an answer
 spelling       the ways in which one value may be written
 vocabulary     word lists of these rules
 aime           integers, compared as integers

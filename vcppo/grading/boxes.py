@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from vcppo.grading.vocabulary import DOUBTS, FILLERS, LABELS
+from vcppo.grading.rivals import is_denied_after, is_denied_before, is_enumeration_gap, is_shared_out
 
 _BOX_START = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])")
 _PLAIN_BOX = re.compile(r"\\boxed\{([^{}\\]*)\}")
@@ -18,10 +18,8 @@ _TOKEN = re.compile(r"\\(?:boxed|fbox|framebox)(?:\[[^\]\n]{0,40}\])?\s*\{|\\[^A
 _BARE = re.compile(
     r"\\(?:boxed|fbox|framebox)(?![A-Za-z])[ \t]*((?:\\[A-Za-z]+|\{[^{}\n]{0,80}\}|[^\s{}$\\])+)"
 )
-_LATEX_WORD = re.compile(r"\\[A-Za-z]+|\\.")
-_WORD = re.compile(r"[^\W\d_]+")
-_ARITHMETIC = re.compile(r"[=+^→⇒]|\\(?:to|times|cdot|implies|Rightarrow|rightarrow)(?![A-Za-z])")
-_MAX_GAP = 120
+_MAX_RUN = 200  # neighbouring boxes that are looked at
+_NUMERIC = frozenset("0123456789.")
 
 
 class Box(NamedTuple):
@@ -39,7 +37,7 @@ def find_boxes(text: str) -> list[Box]:
     place = text.find("box")
     only = _PLAIN_BOX.match(text, max(0, place - 1))
     if only is not None and text.find("box", only.end()) < 0:  # the usual case, without the pass below
-        return [Box(only[1].strip(), only.start(), only.end())]
+        return [Box(_trimmed(only[1]), only.start(), only.end())]
     starts = [start for command in _COMMANDS if (start := text.find(command)) >= 0]
     if not starts:
         return []
@@ -89,29 +87,40 @@ def _top_level(text: str, closed: list[tuple[int, int, int]]) -> list[Box]:
             pieces += [text[position:inner_start], text[inner_inside:inner_end]]
             position = inner_end + 1
         pieces.append(text[position:end])
+        pieces = [piece for piece in pieces if piece]
         values = tuple(text[a:b].strip() for _, a, b in inner) if len(inner) > 1 else ()
-        content = _BOX_START.sub("", "".join(pieces)) if inner else text[inside:end]
-        boxes.append(Box(content.strip(), start, end + 1, values))
+        content = _BOX_START.sub("", _joined(pieces)) if inner else text[inside:end]
+        boxes.append(Box(_trimmed(content), start, end + 1, values))
     return boxes
 
 
-def is_enumeration_gap(gap: str) -> bool:
-    """Whether the text between two answers joins them into one list instead of correcting the first."""
-    if len(gap) > _MAX_GAP:
-        return not gap.strip()
-    if _ARITHMETIC.search(gap):
-        return False
-    words = {word.lower() for word in _WORD.findall(_LATEX_WORD.sub(" ", gap))}
-    if words & DOUBTS:
-        return words <= DOUBTS | FILLERS | LABELS
-    return words <= LABELS
+def _joined(pieces: list[str]) -> str:
+    """Texts around and inside nested boxes as one. Digits on both sides of a border stay two numbers."""
+    joined = ""
+    for piece in pieces:
+        border = joined[-1:] in _NUMERIC and piece[:1] in _NUMERIC
+        joined += (r"\quad " if joined and border else "") + piece
+    return joined
 
 
-def enumerated(text: str, boxes: list[Box]) -> list[Box]:
-    """The run of neighbouring boxes that ends with the last one (just the last one when it stands alone)."""
-    run = [boxes[-1]]
-    for box in reversed(boxes[:-1]):
-        if not is_enumeration_gap(text[box.end : run[0].start]):
+def _trimmed(content: str) -> str:
+    r"""`content` without blanks at its ends, and without what is left of a final `\ `."""
+    content = content.strip()
+    return content.rstrip("\\ ") if content.endswith("\\") else content
+
+
+def last_run(text: str, boxes: list[Box]) -> list[Box]:
+    """The last box that is not denied, after the neighbouring ones that are its rivals; empty without any."""
+    run: list[Box] = []
+    for box in reversed(boxes):
+        if is_denied_after(text, box.end) or is_denied_before(text, box.start):
+            continue
+        if run and not (
+            is_enumeration_gap(text[box.end : run[0].start])
+            or (len(run) == 1 and is_shared_out(text, run[0].end))
+        ):
             break
         run.insert(0, box)
+        if len(run) == _MAX_RUN:
+            break
     return run

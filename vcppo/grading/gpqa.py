@@ -11,6 +11,7 @@ import re
 from vcppo.errors import DataError
 from vcppo.grading.extract import Extracted, extract_box, extract_statement, final_part
 from vcppo.grading.result import CUT_REASONS, Grade, shown
+from vcppo.grading.rivals import is_denied_after, is_enumeration_gap
 from vcppo.grading.spelling import MAX_UNWRAPPED, unwrap
 
 _PREFIX = re.compile(
@@ -18,7 +19,7 @@ _PREFIX = re.compile(
     r"\s*(?:is|are|:|=)?\s*)+",
     re.IGNORECASE,
 )
-_LINK = r"because|since|as|is|which|for|due|with|from|by|given"
+_LINK = r"because|since|as|is|which|for|due|with|from|by|given|but|rather than"
 _LETTER = re.compile(
     r"[\"'“‘`<]?\s*(?:"
     r"[(\[]\s*([A-Za-z])\s*[)\]]"  # (C) anything
@@ -33,14 +34,25 @@ _SECOND = re.compile(
 )
 _LATER = re.compile(r"\b(?:or|and)\s*(?:option\s*)?[(\[]\s*([A-D])\s*[)\]]|\b(?:or|and)\s+([A-D])\)")
 _SEVERAL = re.compile(r"[A-D]{2,4}\s*[.!]?\s*|(?:[(\[]?[A-D][)\]]?[\s,/&+;]*){2,4}[.!]?\s*")
+_NAMED = r"\(?(?-i:[A-D])\)?(?![A-Za-z])"
 _CHOICE = re.compile(
     r"(?<![A-Za-z])(?:(?:I|we) (?:would |will |shall )?|I['’](?:d|ll) |let['’]?s |so |therefore,? )"
     r"(?:choose|pick|select|go with|opt for) (?P<pick>[^\n]{1,60})"
-    r"|(?<![A-Za-z])(?:correct|right|best) (?:option|choice) (?:is|must be|should be) ?:? {0,3}"
-    r"(?P<best>[^\n]{1,60})"
-    r"|(?<![A-Za-z])(?:option|choice) (?P<named>\(?[A-D]\)?) is (?:therefore |thus )?(?:the )?"
-    r"(?:correct|right|best)(?![A-Za-z])",
-    re.IGNORECASE,
+    r"|(?<![A-Za-z])(?:correct|right|best|final|my) (?:option|choice|letter)"
+    r"(?: (?:is|must be|should be|would be|will be) ?:?|\*{0,2}:) {0,3}(?P<best>[^\n]{1,60})"
+    rf"|(?<![A-Za-z])(?:option|choice) (?P<named>{_NAMED}) is (?:therefore |thus )?(?:the )?"
+    r"(?:correct|right|best|answer)(?![A-Za-z?])(?! (?:answer|option|choice)\?)"
+    rf"|(?:^|[.,:;!]|\b(?:so|thus|hence|therefore|that|clearly))[ \t*_]*"
+    rf"(?P<declared>(?:{_NAMED}(?:,|/|,? (?:or|and)) ?){{0,3}}{_NAMED})[*_]{{0,2}} is (?:therefore |thus )?"
+    r"(?:the (?:(?:correct|right|best|final) )?(?:answer|option|choice)(?![A-Za-z?])"
+    r"|(?P<bare>(?:correct|right)(?=[ \t*_]*(?:[.!]|$))))"
+    r"|^[ \t>#*_]*(?:(?:final|correct) )?answer[ \t]*"
+    r"(?P<after>\((?-i:[A-D])\)|(?<=[ \t])(?-i:[A-D]))"
+    r"(?=[.!]?[ \t*_]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_UNSAID = re.compile(
+    r"\b(?:not|if|whether|suppose|assum\w+|unless|neither|why|doubt|think|deny|would)\b[^.\n]*$", re.I
 )
 _BLANK = re.compile(r"\*\*|__|\\(?:[,;: ]|q?quad(?![A-Za-z]))|~")
 _EITHER = re.compile(r"\s*(?:either|both)\b", re.IGNORECASE)
@@ -100,13 +112,28 @@ def _decide(text: str) -> tuple[str | None, set[str], Extracted | None]:
 
 
 def _last_choice(text: str, start: int) -> Extracted | None:
-    found = None
+    """The last sentence that decides for an option, with those right before it that decide for another."""
+    run: list[tuple[str, int, str]] = []
     for match in _CHOICE.finditer(text, start):
-        value = match["pick"] or match["best"] or match["named"]
-        if _looks_like_letter(value):
-            end = match.end()
-            found = Extracted(value, open_ended=end >= len(text.rstrip()) and not match["named"], end=end)
-    return found
+        kind = str(match.lastgroup if match.lastgroup != "bare" else "declared")
+        value, end = match[kind], match.end()
+        if not _looks_like_letter(value) or is_denied_after(text, match.end(kind)):
+            continue
+        lead = text[max(start, match.start() - 60) : match.start(kind)]
+        if kind in ("declared", "named") and _UNSAID.search(lead):
+            continue
+        if run and not is_enumeration_gap(text[run[-1][1] : match.start()]):
+            run = []
+        run.append((value, end, kind))
+    if not run:
+        return None
+    value, end, kind = run[-1]
+    return Extracted(
+        value,
+        others=tuple(dict.fromkeys(other for other, _, _ in run[:-1])),
+        open_ended=end >= len(text.rstrip()) and kind in ("pick", "best", "after"),
+        end=end,
+    )
 
 
 def _looks_like_letter(value: str) -> bool:
@@ -142,6 +169,6 @@ def read_letter(text: str) -> tuple[str | None, set[str]]:
     if second:
         others.add(next(filter(None, second.groups())).upper())
     others = {other for other in others if other != letter and other in "ABCDE"}
-    if either and not others:
-        return None, set()
+    if either and not others:  # "either A" leaves the rest unsaid
+        return None, {letter}
     return letter, others

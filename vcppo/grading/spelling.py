@@ -25,7 +25,12 @@ _WRAPPER = re.compile(
     r"|underline|operatorname|pmb|strong|ensuremath)\*?\s*\{([^{}]*)\}"
 )
 _DELIMITERS = re.compile(r"\\[()\[\]]|\$")
-_BLANK_END = re.compile(r"(?:\\[,;:]?|~|\s)+$")
+_SPACING = r"\\[,;: ]|\\(?:q?quad|(?:thin|med|thick)space|enspace)(?![A-Za-z])|\\hspace\*?\{[^{}]*\}|\s"
+_BLANK_START = re.compile(rf"(?:{_SPACING})+")
+_BLANK_END = re.compile(rf"(?:{_SPACING}|~|\\$)+$")
+_BLANK_ENDINGS = (" ", "\n", "\t", "~", "\\", "\\,", "\\;", "\\:", "quad", "space")
+_LEAD_IN = re.compile(r"(?:the\s+)?(?:(?:final|correct)\s+)?answer\s*(?:is\b\s*[:=]?|[:=])\s*", re.IGNORECASE)
+_END_MARKS = (".", "。", ";", ",")
 _UNIT_TEXT = re.compile(
     r"(?<=[\d}])(?:\s|~|\\[,;: ])*\\(?:text|textrm|mathrm|mbox|operatorname|textit|rm)\s*\{([^{}\d]*)\}\s*"
     r"(?:\^\s*\{?[23]\}?)?\s*\.?$"
@@ -113,16 +118,29 @@ def read_integer(text: str) -> int | None:
     text = plain_unicode(text)
     if "\\" not in text and "$" not in text and (value := _literal(text)) is not None:
         return value
-    text = strip_units(_DECORATION.sub("", _DELIMITERS.sub(" ", text.replace("\\$", ""))).strip())
-    text = _BLANK_END.sub("", strip_units(unwrap(_BLANK_END.sub("", text)))).rstrip(".。;, ")
+    text = strip_units(_without_blanks(_DECORATION.sub("", _DELIMITERS.sub(" ", text.replace("\\$", "")))))
+    text = _without_blanks(strip_units(_without_blanks(unwrap(_without_blanks(text)))))
+    if text[-1:] in _END_MARKS and not text.endswith(".."):
+        text = _without_blanks(text[:-1])
+    lead = _LEAD_IN.match(text)
+    if lead is not None:
+        text = _without_blanks(unwrap(text[lead.end() :]))
     if "=" in text:
         left, _, text = text.rpartition("=")
         if _RELATION.search(left + "=") or _LIST_COMMA.search(left):
             return None
-        text = unwrap(text)
+        text = unwrap(_without_blanks(text))
     while len(text) > 1 and text[0] == "(" and text[-1] == ")" and _encloses(text):
         text = text[1:-1].strip()
     return _literal(text)
+
+
+def _without_blanks(text: str) -> str:
+    """`text` without spaces and spacing commands at its ends. A leading `~` may mean "about" and stays."""
+    if text[:1] in (" ", "\\", "\n", "\t"):
+        blank = _BLANK_START.match(text)
+        text = text[blank.end() :] if blank else text
+    return _BLANK_END.sub("", text) if text.endswith(_BLANK_ENDINGS) or "hspace" in text else text
 
 
 def _literal(text: str) -> int | None:

@@ -7,16 +7,44 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# may stand before each of several answers: "Option 1:", "(b)", "Answer"
+# may stand before each of several answers: "Option 1:", "(b)", "Answer", "Second guess"
 LABELS = _words(
-    "option options candidate candidates choice possibility case try guess answer answers a b c d e f"
+    "option options candidate candidates choice possibility possibilities case part try guess guesses answer "
+    "answers first second third fourth next other another alternative i will a b c d e f"
 )
 
-# joins answers into alternatives
-DOUBTS = _words("or and either maybe perhaps possibly alternatively otherwise also else 或 或者 和")
+# join answers into one list, where nothing but labels and fillers stands beside them
+JOINERS = _words("and also both 和")
+
+# offer the answer behind them as an alternative to the one before
+OFFERS = _words(
+    "or either maybe perhaps possibly alternatively otherwise else versus vs could might may another other "
+    "second third 或 或者"
+)
+
+# of these, the ones that begin a clause: "or, if order matters, it is"
+CLAUSE_OFFERS = _words("or either maybe perhaps possibly alternatively otherwise 或 或者")
+
+# make the answer beside them one of several cases
+CONDITIONS = _words("if when assuming unless provided")
 
 # may stand beside a word of doubt: "or it could be"
-FILLERS = _words("it is could might may be the value even can both")
+FILLERS = _words(
+    "it is could might may be the that this value even can both but also equally well just as still instead "
+    "simply equivalently too one"
+)
+
+# lead from earlier answers to a result
+CONCLUSIONS = _words(
+    "so hence thus therefore consequently finally final total sum product altogether overall gives give "
+    "giving get gets getting yields yield yielding obtain obtains obtaining becomes conclude"
+)
+
+# take an earlier answer back
+CORRECTIONS = _words(
+    "wait no not actually correction corrected correcting mistake mistaken wrong error slip oops sorry "
+    "rather recheck rechecking check checking checked again then"
+)
 
 # behind a number, changes or negates it, unlike the name of a unit
 NOT_UNITS = _words(

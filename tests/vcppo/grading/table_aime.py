@@ -116,7 +116,7 @@ AIME: list[tuple[str, str, bool]] = [
     (r"\boxed 42.", "42", True),
     ("\\[ \\boxed{\n42\n} \\]", "42", True),
     ("<ANSWER>42</ANSWER>", "42", True),
-    (r"\boxed{Answer: 42}", "42", False),
+    (r"\boxed{Answer: 42}", "42", True),
     (r"\boxed{42_8}", "42", False),
     (r"\boxed{0x2A}", "42", False),
     (r"\boxed{1e1000000000}", "42", False),

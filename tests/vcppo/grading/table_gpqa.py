@@ -166,7 +166,7 @@ GPQA: list[tuple[str, str, bool]] = [
     ("Answer: $$C$$", "C", True),
     ("A", "A", False),
     ("(A)", "A", False),
-    ("A is the answer", "A", False),
+    ("A is the answer", "A", True),
     ("Answer: either C", "C", False),
     ("The answer: C, not B", "C", True),
     ("Answer: C / D", "C", False),

@@ -99,11 +99,13 @@ def test_bad_lines_are_named_by_number_and_skipped(
     assert "Traceback" not in err
 
 
-def test_many_bad_lines_are_counted_not_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_of_many_bad_lines_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(tmp_path / "answers.jsonl", *["nonsense"] * 2000, row(1, "Answer: 1", "1"))
     assert run("--benchmark", "aime", file) == 3
     out, err = capsys.readouterr()
-    assert len(out.splitlines()) == 1 and "2000 bad lines skipped" in err and len(err.splitlines()) == 52
+    named = [line.partition(": not JSON")[0] for line in err.splitlines()[:-1]]
+    assert named == [f"{file}: line {number}" for number in range(1, 2001)]
+    assert len(out.splitlines()) == 1 and "2000 bad lines skipped" in err
 
 
 def test_an_unreadable_gold_is_a_grader_error_with_its_line(
