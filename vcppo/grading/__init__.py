@@ -13,6 +13,7 @@ gpqa           option letters
 steps          independent steps, of which some may be wrong
 math_grader    MATH: text first, the rest to the pool
 math_text      MATH: one spelling for one value, and what the text alone decides
+math_latex     MATH: one spelling for one LaTeX command
 math_refusals  MATH: differences that algebra would overlook
 math_cost      MATH: answers too costly to evaluate
 symbolic       MATH: Math-Verify on two expressions (imported in worker processes only)

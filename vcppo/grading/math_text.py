@@ -11,6 +11,7 @@ import re
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from vcppo.grading.math_latex import unify
 from vcppo.grading.math_refusals import closing_bracket, refusal, time_of_day
 from vcppo.grading.spelling import plain_unicode
 
@@ -58,7 +59,7 @@ class Decision(NamedTuple):
 def normalize(text: str) -> str:
     r"""One spelling for one value: no delimiters or fonts, percent and repeating decimals as fractions."""
     text = plain_unicode(text).translate(_SYMBOLS)
-    text = _FRACTION.sub(r"\\frac", _SPACING.sub(" ", text))
+    text = unify(_FRACTION.sub(r"\\frac", _SPACING.sub(" ", text)))
     text = _FONT.sub(r"\1", _FONT.sub(r"\1", text))
     text = _SHORT_FRACTION.sub(lambda m: rf"\frac{{{m[1] or m[2]}}}{{{m[3] or m[4]}}}", text)
     text = _THIN.sub(" ", _THOUSANDS.sub(",", text)).replace("\\$", "").replace(r"\varnothing", r"\emptyset")

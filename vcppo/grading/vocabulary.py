@@ -57,8 +57,11 @@ NOT_UNITS = _words(
 # inside an answer, makes it no plain statement of a value
 QUALIFIERS = _words(
     "not wrong incorrect approximately about roughly nearly almost less more than between except maybe "
-    "perhaps possibly either hundred thousand million billion dozen percent"
+    "perhaps possibly either or so thereabouts fewer if unless hundred thousand million billion dozen percent"
 )
+
+# commands that may be an argument without braces: \frac\pi2
+GREEK = _words("pi theta alpha beta gamma delta lambda mu phi varphi sigma omega tau rho epsilon")
 
 # commands that Math-Verify understands; others it drops or reads as symbols
 LATEX_COMMANDS = _words(

@@ -53,9 +53,22 @@ def test_given_cases_are_graded_as_judged(benchmark: str, shared: Path) -> None:
         ("gpqa", _rows("CHOICES")),
         ("steps", _rows("STEPS")),
         ("math", _rows("MATH")),
-        ("math", [(rf"\boxed{{{content}}}", gold, right) for content, gold, right in _rows("MATH_BOXED")]),
+        *(
+            ("math", [(rf"\boxed{{{content}}}", gold, right) for content, gold, right in _rows(name)])
+            for name in ("MATH_BOXED", "MATH_LATEX")
+        ),
     ],
-    ids=["aime", "aime rivals", "math rivals", "gpqa", "gpqa choices", "steps", "math", "math boxed"],
+    ids=[
+        "aime",
+        "aime rivals",
+        "math rivals",
+        "gpqa",
+        "gpqa choices",
+        "steps",
+        "math",
+        "math boxed",
+        "math latex",
+    ],
 )
 def test_own_table(benchmark: str, rows: list[tuple[str, str, bool]]) -> None:
     check(rows, grade_batch([(response, gold) for response, gold, _ in rows], benchmark))
