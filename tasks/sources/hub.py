@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.sources.catalogue import known_dataset, layout_of, split_of
 from tasks.sources.columns import Row, problems_of
 from tasks.sources.problem import Problem
 from vcppo.config.sources import HubSource
 from vcppo.errors import DataError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 TOKEN = "HF_TOKEN"
 """Environment variable with the token for gated datasets. Its value appears in no message, record or file."""
@@ -55,8 +60,9 @@ def _rows(source: HubSource) -> Iterator[Row]:
             table = datasets.load_dataset(
                 repository, name=configuration, split=split, revision=source.revision, token=token
             )
+            _check_revision(table, source.revision)
         except Exception as error:  # the library raises whatever its transport, cache and builders raise
-            reason = without_token(f"{type(error).__name__}: {error}".split("\n")[0], token)
+            reason = without_token(f"{type(error).__name__}: {error}".split("\n")[0].rstrip("."), token)
             raise DataError(
                 f"source {source.name}: dataset {repository} (configuration {configuration or 'default'}, "
                 f"split {split}) "
@@ -67,6 +73,14 @@ def _rows(source: HubSource) -> Iterator[Row]:
         name = f"{repository}@{source.revision[:12]} {configuration or 'default'}/{split}"
         for number, row in enumerate(table, 1):
             yield f"{name}: row {number}", row
+
+
+def _check_revision(table: Dataset, revision: str) -> None:
+    """Raises LookupError for rows of another commit: when the hub refuses or does not answer, the library
+    gives what it last put into its cache, whatever was asked for. Folders of the cache are named by commit."""
+    others = sorted({Path(file["filename"]).parent.name for file in table.cache_files} - {revision})
+    if others:
+        raise LookupError(f"the hub did not give it, and the cache holds another revision, {others[0]}")
 
 
 def without_token(text: str, token: str | None) -> str:
