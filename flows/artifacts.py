@@ -10,6 +10,7 @@ from typing import Any
 
 from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
+from flows.promotion import Promotion
 from vcppo.records import RECORDS, read_record
 
 EVALUATION = Path("metrics/evaluate.json")
@@ -36,8 +37,8 @@ def publish_stage(workspace: Path, stage: str) -> dict[str, Any]:
 
 
 def publish_evaluation(workspace: Path) -> None:
-    """Artifacts `evaluation` (accuracy before and after) and `report` (its page), where the workspace has
-    them."""
+    """Artifacts `evaluation` (accuracy before and after, verdict of the promotion gate) and `report` (its
+    page), where the workspace has them."""
     if (workspace / EVALUATION).is_file():
         table = evaluation_markdown(json.loads((workspace / EVALUATION).read_text(encoding="utf-8")))
         create_markdown_artifact(
@@ -47,8 +48,30 @@ def publish_evaluation(workspace: Path) -> None:
         create_link_artifact(page.as_uri(), link_text=str(page), key="report", description="The report page")
 
 
-def evaluation_markdown(evaluation: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """metrics/evaluate.json as a markdown table, one row per benchmark."""
+def publish_promotion(promotion: Promotion) -> None:
+    """Artifact `promotion`: what became of the policy, and the figures of the one that stands."""
+    create_markdown_artifact(
+        promotion_markdown(promotion), key="promotion", description="Verdict of the promotion gate"
+    )
+
+
+def promotion_markdown(promotion: Promotion) -> str:
+    """The outcome with its reasons, then the promoted policy's accuracy, one row per benchmark."""
+    lines = [f"**{promotion.outcome.capitalize()}**: {promotion.as_sentence()}."]
+    if promotion.last is not None:
+        lines += [
+            "",
+            f"Promoted {promotion.last['promoted']}: policy {promotion.last['policy_sha256']}",
+            "",
+            "| benchmark | promoted policy |",
+            "| --- | --- |",
+            *(f"| {name} | {with_interval(row)} |" for name, row in promotion.last["after"].items()),
+        ]
+    return "\n".join(lines)
+
+
+def evaluation_markdown(evaluation: Mapping[str, Any]) -> str:
+    """metrics/evaluate.json as a markdown table, one row per benchmark, and the promotion gate's verdict."""
     lines = [
         "| benchmark | before | after | problems x samples |",
         "| --- | --- | --- | --- |",
@@ -57,6 +80,9 @@ def evaluation_markdown(evaluation: Mapping[str, Mapping[str, Mapping[str, Any]]
         before = evaluation["before"][benchmark]
         size = f"{after['num_problems']} x {after['samples_per_problem']}"
         lines.append(f"| {benchmark} | {with_interval(before)} | {with_interval(after)} | {size} |")
+    if verdict := evaluation.get("promotion"):
+        said = "passed" if verdict["passed"] else f"not passed: {'; '.join(verdict['reasons'])}"
+        lines += ["", f"Promotion gate: {said}."]
     return "\n".join(lines)
 
 

@@ -11,7 +11,8 @@ from prefect.cache_policies import NO_CACHE
 from prefect.tasks import exponential_backoff
 from pydantic import Field
 
-from flows.artifacts import publish_evaluation, publish_stage
+from flows.artifacts import publish_evaluation, publish_promotion, publish_stage
+from flows.promotion import promote
 from vcppo.pipeline import MAIN, StageSpec, load_all
 from vcppo.reproduce import reproduce
 from vcppo.workspace import ROOT_VARIABLE, checkout_root, open_workspace
@@ -25,13 +26,18 @@ BACK_OFF_SECONDS = 10.0
 
 
 def run_stages(
-    profile: str, retries: int, select: Callable[[Mapping[str, StageSpec]], Sequence[str]]
+    profile: str,
+    retries: int,
+    select: Callable[[Mapping[str, StageSpec]], Sequence[str]],
+    *,
+    promotes: bool = False,
 ) -> dict[str, Any]:
     """Run stages in the profile's workspace, inside a flow run.
 
-    select: from all stages of all pipelines, the names of those to run, in order. Returns the metrics of each
-    stage from its record. Raises the error of the stage that failed; LeaseHeldError while another run has the
-    workspace.
+    select: from all stages of all pipelines, the names of those to run, in order. promotes: the policy is
+    then kept in `promoted/` if it passes the promotion gate (flows/promotion.py). Returns the metrics of each
+    stage from its record, and under `promotion` what became of the policy. Raises the error of the stage that
+    failed; LeaseHeldError while another run has the workspace.
     """
     logger = get_run_logger()
     root = checkout_root()
@@ -43,6 +49,11 @@ def run_stages(
             stage = run_stage.with_options(name=f"stage:{name}", retries=retries)
             metrics[name] = stage(str(workspace), str(root), name, stages[name].file)
         publish_evaluation(workspace)
+        if promotes:
+            promotion = promote(workspace, _flow_run())
+            logger.info("Promotion: %s", promotion.as_sentence())
+            publish_promotion(promotion)
+            metrics["promotion"] = promotion.as_result()
     return metrics
 
 
@@ -65,7 +76,6 @@ def _can_help(task: Any, task_run: Any, state: Any) -> bool:
 def run_stage(workspace: str, root: str, stage: str, file: str) -> dict[str, Any]:
     """`dvc repro --single-item STAGE` in a process group of its own, its lines in this task run's log."""
     logger = get_run_logger()
-    flow_run = runtime.flow_run
     reproduce(
         Path(workspace),
         stage,
@@ -73,7 +83,11 @@ def run_stage(workspace: str, root: str, stage: str, file: str) -> dict[str, Any
         on_line=logger.info,
         environment={
             ROOT_VARIABLE: root,
-            "VCPPO_FLOW_RUN": f"{flow_run.flow_name}/{flow_run.name}/{flow_run.id}",
+            "VCPPO_FLOW_RUN": _flow_run(),
         },
     )
     return publish_stage(Path(workspace), stage)
+
+
+def _flow_run() -> str:
+    return f"{runtime.flow_run.flow_name}/{runtime.flow_run.name}/{runtime.flow_run.id}"

@@ -19,6 +19,7 @@ import pytest
 
 from flows.services import DEFAULT_PORT
 from tests.toy import commit, environment, make_checkout, python, working_in
+from vcppo.files import sha256_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -121,8 +122,39 @@ def test_the_typed_nightly_run_survives_a_killed_stage_and_leaves_logs_and_artif
     assert "[train] from step 0" in messages and "[train] from step 2" in messages
     artifacts = {a["key"]: a["data"] for a in server.ask("artifacts/latest/filter", artifacts={})}
     assert "| toy | 0.500 [0.440, 0.560] | 0.875 [0.815, 0.935] | 8 x 4 |" in artifacts["evaluation"]
+    assert "Promotion gate: passed." in artifacts["evaluation"]
+    assert artifacts["promotion"].startswith("**Promoted**: policy ")
+    assert "| toy | 0.875 [0.815, 0.935] |" in artifacts["promotion"]
+    kept = json.loads((workspace / "promoted" / "promotion.json").read_text())
+    assert kept["flow_run"] == train["flow_run"] and kept["code"]["dirty"] is False
+    assert kept["policy_sha256"] == sha256_path(workspace / "promoted" / "models" / "policy")
     assert "| began_at | 2 |" in artifacts["stage-train"]
     assert str(workspace / "reports" / "index.html") in artifacts["report"]
+
+
+def test_a_policy_that_does_not_pass_the_gate_is_not_promoted_and_the_run_completes_saying_so(
+    server: Server,
+) -> None:
+    workspace = server.checkout / "runs" / "tiny"
+    before = (workspace / "promoted" / "promotion.json").read_text()
+    profile = server.checkout / "profiles" / "tiny.yaml"
+    profile.write_text(
+        profile.read_text()
+        .replace("lam_actor: 0.95", "lam_actor: 0.9")
+        .replace("  pass_at: [1, 4]", "  pass_at: [1, 4]\n  promotion: {min_average: 0.9}")
+    )
+    commit(server.checkout, "Another policy, a higher gate")
+    done = server.flow("nightly")
+    assert done.returncode == 0, done.stderr
+    reason = "toy: average 0.8750 is below the minimum 0.9"
+    assert "'outcome': 'not promoted'" in done.stdout and reason in done.stdout
+    assert f"was not promoted: {reason}; policy" in done.stderr
+    artifacts = {a["key"]: a["data"] for a in server.ask("artifacts/latest/filter", artifacts={})}
+    assert f"Promotion gate: not passed: {reason}." in artifacts["evaluation"]
+    assert artifacts["promotion"].startswith("**Not promoted**: policy ") and reason in artifacts["promotion"]
+    assert (workspace / "promoted" / "promotion.json").read_text() == before
+    train = json.loads((workspace / "records" / "train.json").read_text())
+    assert train["code"]["dirty"] is False, "what is kept of a promoted policy is no change of the code"
 
 
 def test_a_configuration_error_fails_the_flow_at_once_and_is_not_tried_again(server: Server) -> None:

@@ -11,7 +11,10 @@ from vcppo.files import write_json_atomic
 def run(context: StageContext) -> dict[str, Any]:
     context.out("data/evaluation").mkdir(exist_ok=True)
     (context.out("data/evaluation") / "samples.txt").write_text("right\nwrong\n")
-    table = {"before": {"toy": _row(0.5)}, "after": {"toy": _row(0.875)}}
+    table: dict[str, Any] = {"before": {"toy": _row(0.5)}, "after": {"toy": _row(0.875)}}
+    least = context.config.evaluate.promotion.min_average
+    reasons = [f"toy: average 0.8750 is below the minimum {least:g}"] if least > 0.875 else []
+    table["promotion"] = {"passed": not reasons, "reasons": reasons}
     write_json_atomic(context.out("metrics/evaluate.json"), table)
     return table
 
