@@ -77,7 +77,7 @@ def _rows(source: HubSource) -> Iterator[Row]:
 
 def _check_revision(table: Dataset, revision: str) -> None:
     """Raises LookupError for rows of another commit: when the hub refuses or does not answer, the library
-    gives what it last put into its cache, whatever was asked for. Folders of the cache are named by commit."""
+    gives what it last put into its cache, whatever was asked for. Its folders are named by commit."""
     others = sorted({Path(file["filename"]).parent.name for file in table.cache_files} - {revision})
     if others:
         raise LookupError(f"the hub did not give it, and the cache holds another revision, {others[0]}")
