@@ -27,6 +27,13 @@ _RANGE = re.compile(
     r"[$)*_ \t]*(?:\\\))?(?:[ \t]*/|[ \t]+[-–—](?=[ \t]))[ \t]*(?:\\\(|[$(*_ \t])*"
     r"(-?\d[\d,]*(?:\.\d+)?|[A-D](?![A-Za-z]))(?=[ \t$)*_.,;]*(?:$|\n|\\\)|or\b))"
 )
+_ALSO = re.compile(
+    r"[\s$*_)\].,;]*(?:\\\))?(?:\(\s*)?(?:(?:but|though|although|and|while|however)[\s,]+)?(?:option\s+)?"
+    rf"{_OPEN}(-?\d[\d,]*|\(?[A-D](?![A-Za-z]))[$)\s]*"
+    r"(?:is|are|would be|seems?|could be|might be|may be|works)\s+"
+    r"(?:also|equally|just as|as well|possible|plausible|too)\b(?!\s+(?:wrong|incorrect|false|not|excluded))",
+    re.IGNORECASE,
+)
 _ALTERNATIVE_BEFORE = re.compile(
     r"(-?\d[\d,]*|(?<![A-Za-z])[A-D])[$)*_\s,;]*(?:\\\))?[\s,;]*"
     rf"(?:\b(?:or|maybe|perhaps|possibly|vs|versus)\b[\s,.]*{_FILL}{{0,3}}"
@@ -40,7 +47,7 @@ def alternatives(text: str, start: int | None, end: int) -> tuple[str, ...]:
     found = []
     tail = text[end : end + _TAIL]
     if len(tail) > 3 and (_may_offer(tail.lower()) or _may_be_range(tail)):
-        for pattern in (_ALTERNATIVE, _CASES, _RANGE):
+        for pattern in (_ALTERNATIVE, _CASES, _RANGE, _ALSO):
             after = pattern.match(tail)
             if after:
                 found.append(after[1].strip("(.,"))
@@ -55,22 +62,14 @@ def alternatives(text: str, start: int | None, end: int) -> tuple[str, ...]:
 def _may_offer(text: str) -> bool:
     """Whether `text` may hold a word of doubt: a cheap look before the costly patterns."""
     return (
-        " or" in text
-        or "\nor" in text
-        or "{or" in text
-        or "ma" in text
-        or "per" in text
-        or "pos" in text
-        or "vers" in text
-        or "vs" in text
-        or "ould" in text
-        or "igh" in text
-        or "或" in text
-    )
+        " or" in text or "\nor" in text or "{or" in text or "ma" in text or "per" in text or "pos" in text
+        or "vers" in text or "vs" in text or "ould" in text or "igh" in text or "或" in text
+    )  # fmt: skip
 
 
 def _may_be_range(text: str) -> bool:
     return (
         "/" in text or "- " in text or "– " in text or "— " in text or "if" in text or "when" in text
-        or "unless" in text or "assum" in text or "as well" in text or "lternat" in text
+        or "unless" in text or "assum" in text or "as " in text or "lternat" in text or "also" in text
+        or "equally" in text or "plaus" in text or " too" in text
     )  # fmt: skip

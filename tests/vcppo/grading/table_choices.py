@@ -51,6 +51,8 @@ CHOICES: list[tuple[str, str, bool]] = [
     (r"\boxed{A} vs. \boxed{C}", "C", False),
     (r"\boxed{A}. Another possibility is \boxed{C}", "C", False),
     (r"I first had \boxed{A}. Wait, the sign is wrong. So \boxed{C}.", "C", True),
+    ("The answer is C, but A is also possible.", "C", False),
+    ("Answer: C. A is not possible.", "C", True),
     # choices in a sentence
     ("C is the correct answer.", "C", True),
     ("Hence (C) is the correct answer.", "C", True),

@@ -57,6 +57,10 @@ RIVALS: list[tuple[str, str, bool]] = [
     ("Answer: 42 - 43", "42", False),
     ("Answer: 42 / 43", "42", False),
     ("Answer: 42 – 43", "42", False),
+    (r"\boxed{42}, but 43 is also possible.", "42", False),
+    (r"$\boxed{42}$, though $43$ would be equally plausible", "42", False),
+    (r"\boxed{42}. 43 is also wrong.", "42", True),
+    (r"\boxed{42}, but 43 is not possible.", "42", True),
     # a text that leads on makes the last one the answer
     (r"$m=\boxed{40}$ and $n=\boxed{2}$, so $m+n=\boxed{42}$.", "42", True),
     (r"$m=\boxed{40}$, $n=\boxed{2}$, $m+n=\boxed{42}$.", "42", True),
