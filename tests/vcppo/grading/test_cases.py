@@ -11,7 +11,6 @@ import pytest
 
 from vcppo.grading import Grade, grade, grade_batch
 
-
 _BATCH = 40  # the time of a batch is limited; a whole table in one would fail on a busy machine
 
 
