@@ -1,5 +1,5 @@
-"""What a flow run leaves in the UI: a table of metrics for each stage, the evaluation, a link to the
-report."""
+"""What a flow run leaves in the UI: a table of metrics for each stage, the evaluation, links to the
+reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from flows.promotion import Promotion
 from vcppo.records import RECORDS, read_record
 
 EVALUATION = Path("metrics/evaluate.json")
-REPORTS = Path("reports")
+PAGES = {"report": Path("reports/index.html"), "study-report": Path("ablation/report/index.html")}
+"""Pages that are linked, by the key of their artifact."""
 
 
 def publish_stage(workspace: Path, stage: str) -> dict[str, Any]:
@@ -37,15 +38,17 @@ def publish_stage(workspace: Path, stage: str) -> dict[str, Any]:
 
 
 def publish_evaluation(workspace: Path) -> None:
-    """Artifacts `evaluation` (accuracy before and after, verdict of the promotion gate) and `report` (its
-    page), where the workspace has them."""
+    """Artifact `evaluation` (accuracy before and after, verdict of the promotion gate), and a link to each page
+    of `PAGES`, where the workspace has them."""
     if (workspace / EVALUATION).is_file():
         table = evaluation_markdown(json.loads((workspace / EVALUATION).read_text(encoding="utf-8")))
         create_markdown_artifact(
             table, key="evaluation", description="Held-out accuracy before and after training"
         )
-    for page in sorted((workspace / REPORTS).glob("*.html"))[:1]:
-        create_link_artifact(page.as_uri(), link_text=str(page), key="report", description="The report page")
+    for key, name in PAGES.items():
+        page = (workspace / name).resolve()
+        if page.is_file():
+            create_link_artifact(page.as_uri(), link_text=str(page), key=key, description=f"The page {name}")
 
 
 def publish_promotion(promotion: Promotion) -> None:
