@@ -38,8 +38,8 @@ def publish_stage(workspace: Path, stage: str) -> dict[str, Any]:
 
 
 def publish_evaluation(workspace: Path) -> None:
-    """Artifact `evaluation` (accuracy before and after, verdict of the promotion gate), and a link to each page
-    of `PAGES`, where the workspace has them."""
+    """Artifact `evaluation` (accuracy before and after, verdict of the promotion gate), and a link to each
+    page of `PAGES`, where the workspace has them."""
     if (workspace / EVALUATION).is_file():
         table = evaluation_markdown(json.loads((workspace / EVALUATION).read_text(encoding="utf-8")))
         create_markdown_artifact(
