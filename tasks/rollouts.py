@@ -10,7 +10,7 @@ from typing import Any
 from tasks.stage import StageContext
 from vcppo.errors import GraderError
 from vcppo.files import publish, write_json_atomic
-from vcppo.grading.result import UNGRADED
+from vcppo.grading.result import ANSWERED, UNGRADED
 
 
 def run(context: StageContext) -> Mapping[str, Any]:
@@ -65,7 +65,7 @@ def summarise(directory: Path) -> dict[str, Any]:
         "num_prompts": len({row["id"] for row in rows}),
         "accuracy": sum(row["status"] == "right" for row in graded) / len(graded),
         "grader_errors": count - len(graded),
-        "answer_rate": sum(row["answer"] is not None for row in rows) / count,
+        "answer_rate": sum(row["status"] in ANSWERED for row in rows) / count,
         "truncation_rate": sum(row["finish_reason"] == "length" for row in rows) / count,
         "mean_response_tokens": sum(lengths) / count,
         "max_response_tokens": max(lengths),

@@ -9,7 +9,7 @@ from math import fsum
 from typing import Any
 
 from vcppo.errors import DataError
-from vcppo.grading.result import GRADED, STATUSES, UNGRADED
+from vcppo.grading.result import ANSWERED, GRADED, STATUSES, UNGRADED
 from vcppo.statistics import (
     average_at_k,
     clustered_standard_error,
@@ -20,8 +20,6 @@ from vcppo.statistics import (
 )
 
 Row = Mapping[str, Any]
-ANSWERED = frozenset({"right", "wrong"})
-"""Statuses of a response that gave an answer. The others may carry a text, for people to look at."""
 NORMAL_95 = 1.959964
 
 

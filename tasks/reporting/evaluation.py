@@ -100,7 +100,8 @@ def evaluation_table(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "columns": [
             "avg@k", "95 % interval", *(key.replace("_at_", "@") for key in votes),
-            "answer rate", "truncation rate", "mean tokens", "questions \N{MULTIPLICATION SIGN} samples",
+            "answer rate", "truncation rate", "broken off", "mean tokens",
+            "questions \N{MULTIPLICATION SIGN} samples",
         ],
         "rows": [
             {
@@ -112,6 +113,7 @@ def evaluation_table(evaluation: Evaluation) -> dict[str, Any]:
                     *(share(row[key]) if key in row else figure(None) for key in votes),
                     share(row["answer_rate"]),
                     share(row["truncation_rate"]),
+                    share(row.get("abort_rate", 0.0)),
                     figure(row["mean_response_tokens"]),
                     f"{row['num_problems']} \N{MULTIPLICATION SIGN} {row['samples_per_problem']}",
                 ],

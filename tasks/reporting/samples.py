@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 OF_EACH = 2
 SHOWN_CHARACTERS = 6000
+ENDS = {"length": "cut at the token limit", "stop": "ended by itself"}
 """Longer texts lose their middle."""
 COLUMNS = ("id", "data_source", "finish_reason", "gold", "status", "answer", "num_response_tokens")
 
@@ -96,7 +97,7 @@ def _of_different_problems(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[st
 
 
 def _display(row: Mapping[str, Any], prompt: str | None) -> Sample:
-    end = "cut at the token limit" if row["finish_reason"] == "length" else "ended by itself"
+    end = ENDS.get(row["finish_reason"], "broken off by the engine")
     return Sample(
         status=str(row["status"]).replace("_", " "),
         problem_id=str(row["id"]),

@@ -47,9 +47,10 @@ def unit_interval_per_row(name: str, values: Tensor, batch_size: int) -> Tensor:
 
 def same_shape(**tensors: Tensor) -> None:
     """DataError unless all are tensors [batch, response], of one shape and on one device."""
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor):
-            kind = f"{type(tensor).__module__}.{type(tensor).__qualname__}"
+    given: dict[str, object] = dict(tensors)
+    for name, value in given.items():
+        if not isinstance(value, Tensor):
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
             raise DataError(f"{name} is a {kind}; allowed is a torch.Tensor [batch, response]")
     shapes = {name: list(tensor.shape) for name, tensor in tensors.items()}
     first = next(iter(shapes.values()))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from training.algorithms import by_position, explained_variance, value_bias
+from vcppo.grading.result import ANSWERED
 
 NUM_BINS = 10
 
@@ -63,9 +64,7 @@ def response_metrics(lengths: torch.Tensor, infos: Sequence[Mapping[str, Any]]) 
         "response/accuracy": float(right.float().mean()),
         "response/length": float(lengths.float().mean()),
         "response/truncation_rate": _rate(infos, "finish_reason", "length"),
-        "response/answer_rate": 1.0
-        - _rate(infos, "status", "no_answer")
-        - _rate(infos, "status", "truncated"),
+        "response/answer_rate": sum(info["status"] in ANSWERED for info in infos) / len(infos),
     }
     if bool(right.any()):
         metrics["response/length_right"] = float(lengths[right].float().mean())

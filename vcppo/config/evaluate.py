@@ -55,8 +55,9 @@ class EvaluateConfig(Section):
     """Per benchmark, the first by id hash; None for all."""
     problems_per_shard: PositiveInt = 64
     max_parser_failure_rate: UnitInterval | None = 0.02
-    """More responses than this share that end by themselves without a readable answer fail the evaluation:
-    the prompt, the chat template or the grader is wrong for this policy. None: no limit."""
+    """More responses than this share that end by themselves without a readable answer, or that the engine
+    broke off, fail the evaluation: the prompt, the chat template, the grader or the server is wrong for this
+    policy. None: no limit on the first."""
     benchmarks: tuple[BenchmarkOverrides, ...] = ()
     """Benchmarks that differ from the above."""
     promotion: PromotionConfig = PromotionConfig()

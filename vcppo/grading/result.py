@@ -12,6 +12,8 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 UNGRADED: Status = "grader_error"
 """No grade: counted, left out of every score, never a wrong answer."""
 GRADED = frozenset(STATUSES) - {UNGRADED}
+ANSWERED = frozenset({"right", "wrong"})
+"""Of a response that gave an answer. The others may carry a text, for people to look at."""
 BENCHMARKS = ("aime", "math", "gpqa", "steps")
 CUT_REASONS = frozenset(
     {"length", "abort"}
