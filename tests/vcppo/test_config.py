@@ -22,7 +22,7 @@ from vcppo.config import (
 )
 from vcppo.config import load as load_module
 from vcppo.errors import ConfigurationError
-from vcppo.pipeline import load_pipeline
+from vcppo.pipeline import ABLATION_SOURCE, MAIN, load_pipeline
 
 ROOT = load_module.ROOT
 
@@ -146,6 +146,22 @@ def test_every_parameter_that_dvc_watches_is_a_key_of_the_profile(name: str) -> 
     config = load_profile(name)
     for stage in load_pipeline(ROOT).values():
         assert list(stage.parameter_values(config)) == list(stage.params)
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_parameter_that_dvc_watches_is_written_out_in_the_profile(name: str) -> None:
+    """DVC reads params.yaml itself, knows no defaults, and refuses a stage whose parameter is missing."""
+    values = yaml.safe_load((ROOT / "profiles" / f"{name}.yaml").read_text(encoding="utf-8"))
+    files = [MAIN, ABLATION_SOURCE] if "ablation" in values else [MAIN]
+    missing = []
+    for key in {
+        key for file in files for stage in load_pipeline(ROOT, file).values() for key in stage.params
+    }:
+        found = values
+        for part in key.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+        missing += [key] if found is None else []
+    assert not missing
 
 
 @pytest.mark.parametrize(

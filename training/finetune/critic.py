@@ -26,7 +26,7 @@ from training.finetune.rollouts import Rollout, split_by_prompt
 from training.finetune.trainer import Objective, Schedule, fit
 from training.models import load_value_model, new_value_model, save_value_model
 from training.models.policy import load_folder_tokenizer
-from training.seeds import derive_seed
+from training.models.seeds import derive_seed
 from vcppo.config import PretrainCriticConfig, Runtime
 from vcppo.errors import ConfigurationError
 from vcppo.files import write_json_atomic

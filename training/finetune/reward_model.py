@@ -23,8 +23,8 @@ from training.finetune.rollouts import Rollout, split_by_prompt
 from training.finetune.trainer import Objective, Schedule, fit
 from training.models import new_value_model, save_value_model
 from training.models.policy import load_folder_tokenizer
+from training.models.seeds import derive_seed
 from training.models.value import value_head
-from training.seeds import derive_seed
 from vcppo.config import RewardModelConfig, Runtime
 from vcppo.errors import DataError
 from vcppo.files import write_json_atomic

@@ -14,7 +14,7 @@ from training.finetune.batches import IGNORED, pad_right
 from training.finetune.callbacks import Progress
 from training.finetune.trainer import Objective, Schedule, fit
 from training.models import build_initial_policy, load_tokenizer, save_policy
-from training.seeds import derive_seed
+from training.models.seeds import derive_seed
 from vcppo.config import ModelConfig, Runtime
 from vcppo.config.stages import SftConfig
 from vcppo.errors import DataError

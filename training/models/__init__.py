@@ -8,6 +8,7 @@ Modules:
 - `gguf`        kind `gguf`: a GGUF file inside an installed package, converted
 - `value`       value models (token classifier, one label): new, saved, loaded, their head checked and hashed
 - `value_start` a policy's folder as a value model: a head file beside links to the trunk
+- `seeds`       a seed of its own for each purpose
 - `weights`     reading single tensors and names out of a folder of safetensors
 - `quiet`       transformers without bars and load reports
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from training.models.seeds import derive_seed
 from training.ppo.verl_config import RunPaths
-from training.seeds import derive_seed
 from vcppo.config import Config
 
 

@@ -12,7 +12,7 @@ from tests.training.finetune import small
 from training.finetune.callbacks import StopWithoutProgress
 from training.finetune.distributed import run_job
 from training.finetune.trainer import read_history, split_batch
-from training.seeds import derive_seed
+from training.models.seeds import derive_seed
 from vcppo.config import Runtime
 from vcppo.config.stages import OptimizerConfig
 from vcppo.errors import ConfigurationError, DivergenceError

@@ -66,7 +66,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Finishe
         "runaway": start_training(inputs, runaway, logs["runaway"], "runaway"),
     }
     try:
-        codes = {name: process.wait(timeout=240) for name, process in processes.items()}
+        codes = {name: process.wait(timeout=500) for name, process in processes.items()}
         output = {name: log.read_text() for name, log in logs.items()}
         (work,) = (stage / "work" / "train").iterdir()
         yield {
