@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from tasks.sources.assembly import Assembled, assemble
 from tasks.sources.cleaning import Gold, clean
 from tasks.sources.contamination import BenchmarkIndex
-from tasks.sources.figures import figure_marker
 from tasks.sources.ledger import Ledger
 from tasks.sources.mixture import balanced
 from tasks.sources.problem import Problem
@@ -269,34 +268,6 @@ def test_words_keep_numbers_operators_and_signs_and_lose_layout() -> None:
     assert words(r"\left( $x$ \right) \le 1,000.5!") == ["(", "x", ")", "le", "1000.5", "!"]
     assert words("x - 1") != words("x + 1")
     assert words("求最大值") == list("求最大值")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Find the area. [asy] draw((0,0)--(1,1)); [/asy]",
-        "In the diagram, find x.",
-        "Find the shaded area as shown in the figure below.",
-        "What is the sum of angles in the picture to the right?",
-        "See ![](https://cdn.example/x.png)",
-        "The graph shown below has a maximum.",
-    ],
-)
-def test_problems_that_need_a_figure_are_recognised(text: str) -> None:
-    assert figure_marker(text) is not None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Figure out the sum.",
-        "How many 3-digit figures are there?",
-        "The graph of $y=x^2$ has a minimum.",
-        "Imagine n.",
-    ],
-)
-def test_words_that_only_sound_like_a_figure_are_none(text: str) -> None:
-    assert figure_marker(text) is None
 
 
 def cleaned(**values: Any) -> tuple[list[str], Ledger]:
