@@ -67,14 +67,6 @@ def test_shipped_profile_loads_under_its_own_name_and_survives_being_written_out
     assert load_config(tmp_path / "resolved.yaml") == config
 
 
-def test_a_key_that_stands_twice_is_named_with_its_lines(tmp_path: Path) -> None:
-    text = (ROOT / "profiles" / "tiny.yaml").read_text(encoding="utf-8")
-    (tmp_path / "params.yaml").write_text(f"seed: 7\n{text}", encoding="utf-8")
-    line = 2 + text.splitlines().index("seed: 1")
-    with pytest.raises(ConfigurationError, match=f"key 'seed' stands twice, in lines 1 and {line}; mend it"):
-        load_config(tmp_path / "params.yaml")
-
-
 def test_a_misspelt_variable_is_no_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VCPPO_NUM_NODE", "8")
     with pytest.raises(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, ValidationError, model_validator
 
 from vcppo.config.base import PositiveFloat, PositiveInt, Section
+from vcppo.config.messages import configuration_error
 from vcppo.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -86,6 +87,13 @@ class AblationConfig(Section):
         return self
 
 
+OWN = {
+    "critic_start": "choose with pretraining_share (0: what pretrain_critic.start_from says)",
+    "keep_checkpoints": "as many are kept as are evaluated",
+}
+"""Keys of `train` that a row does not change, and what to do instead."""
+
+
 def study_of(config: Config) -> AblationConfig:
     """The study of a profile. Raises ConfigurationError if it has none."""
     if config.ablation is None:
@@ -105,6 +113,8 @@ def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
     values = config.model_dump(mode="python", exclude={"ablation"})
     values["seed"] = config.seed + seed_index
     for key, value in row.changes.items():
+        if key in OWN:
+            raise ValueError(f"ablation row {row.name}: changes: train.{key} is set by the study; {OWN[key]}")
         *path, last = key.split(".")
         section = values["train"]
         for part in path:
@@ -123,10 +133,7 @@ def row_config(config: Config, row: AblationRow, seed_index: int) -> Config:
     try:
         changed = type(config).model_validate(values)
     except ValidationError as error:
-        found = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'configuration'}: {e['msg']}" for e in error.errors()
-        )
-        raise ValueError(f"ablation row {row.name}: {found}") from None
+        raise ValueError(str(configuration_error(error, type(config), f"ablation row {row.name}"))) from None
     for step in evaluated_steps(config, changed.train.num_steps)[:-1]:
         if step % changed.train.save_every_steps:
             raise ValueError(

@@ -23,6 +23,8 @@ class UniqueKeyLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         lines: dict[Any, int] = {}
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":  # <<: keys beside it win, as they should
+                continue
             key, line = self.construct_object(key_node, deep=True), key_node.start_mark.line + 1
             if isinstance(key, str) and key in lines:
                 raise yaml.constructor.ConstructorError(
@@ -69,7 +71,8 @@ def load_config(path: Path) -> Config:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from None
     try:
         values = yaml.load(text, UniqueKeyLoader)
-    except yaml.YAMLError as error:
+    # values that look like a date or have a tag fail in Python's own words, deep nesting in its stack
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigurationError(
             f"{path}: is not valid YAML: {error}; mend it there, or write it anew with "
             "`python -m vcppo config use NAME`"

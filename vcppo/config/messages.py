@@ -57,6 +57,7 @@ def _follow(root: Schema, location: tuple[int | str, ...]) -> tuple[tuple[int | 
     path: tuple[int | str, ...] = ()
     schema = _resolve(root, root)
     for part in location:
+        schema = _section(schema, root)
         tags = schema.get("discriminator", {}).get("mapping", {})
         if part in tags:
             schema = _resolve({"$ref": tags[part]}, root)
@@ -69,6 +70,12 @@ def _follow(root: Schema, location: tuple[int | str, ...]) -> tuple[tuple[int | 
         elif "anyOf" not in schema:
             path = (*path, part)  # an unknown key; the schema stays that of the section it stands in
     return path, schema
+
+
+def _section(schema: Schema, root: Schema) -> Schema:
+    """Of a section or list that may also be null: the section or list, into which the next part leads."""
+    branches = [_resolve(branch, root) for branch in schema.get("anyOf", [])]
+    return next((b for b in branches if b.get("properties") or b.get("type") == "array"), schema)
 
 
 def _resolve(schema: Schema, root: Schema) -> Schema:

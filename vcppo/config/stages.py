@@ -153,6 +153,12 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _every_row_is_a_configuration(self) -> Config:
-        for row in self.ablation.rows if self.ablation else ():
-            row_config(self, row, 0)
+        if self.ablation is None:
+            return self
+        longest = max(row_config(self, row, 0).train.num_steps for row in self.ablation.rows)
+        if late := [step for step in self.ablation.evaluate_steps if step > longest]:
+            raise ValueError(
+                f"ablation.evaluate_steps: got {', '.join(map(str, late))}, allowed are at most {longest}, "
+                "the steps of the longest row"
+            )
         return self

@@ -68,7 +68,13 @@ def test_a_row_can_only_start_from_a_pretraining_that_there_is() -> None:
 
 
 def test_checkpoints_are_kept_until_they_are_evaluated() -> None:
-    (run,) = plan(study({**VC_PPO, "num_seeds": 1}, evaluate_steps=[12, 99]), CODE)
+    long = {
+        "name": "long",
+        "label": "Long",
+        "num_seeds": 1,
+        "changes": {"num_steps": 99, "save_every_steps": 3},
+    }
+    run, _ = plan(study({**VC_PPO, "num_seeds": 1}, long, evaluate_steps=[12, 99]), CODE)
     assert (run.config.train.num_steps, run.config.train.save_every_steps) == (24, 12)
     assert run.evaluated_steps == (12, 24)
     assert run.config.train.keep_checkpoints == 2
