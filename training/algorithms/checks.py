@@ -37,6 +37,8 @@ def unit_interval_per_row(name: str, values: Tensor, batch_size: int) -> Tensor:
         raise ConfigurationError(
             f"{name} has shape {list(values.shape)}; allowed is a number or one a response, [{batch_size}]"
         )
+    if values.dtype == torch.bool or values.is_complex():
+        raise ConfigurationError(f"{name} has dtype {values.dtype}; allowed are numbers in [0, 1]")
     values = values.detach().to(torch.float64)
     allowed = (values >= 0.0) & (values <= 1.0)  # False for nan
     if not bool(allowed.all()):
@@ -52,6 +54,8 @@ def same_shape(**tensors: Tensor) -> None:
         if not isinstance(value, Tensor):
             kind = f"{type(value).__module__}.{type(value).__qualname__}"
             raise DataError(f"{name} is a {kind}; allowed is a torch.Tensor [batch, response]")
+        if value.is_complex():
+            raise DataError(f"{name} has dtype {value.dtype}; allowed are real numbers")
     shapes = {name: list(tensor.shape) for name, tensor in tensors.items()}
     first = next(iter(shapes.values()))
     if len(first) != 2 or any(shape != first for shape in shapes.values()):

@@ -64,6 +64,9 @@ def value_bias(values: Tensor, returns: Tensor, response_mask: Tensor) -> float:
     return (values[selected].to(torch.float64) - returns[selected].to(torch.float64)).mean().item()
 
 
+MOST_BINS = 1_000_000
+
+
 def by_position(
     quantity: Tensor, response_mask: Tensor, *, num_bins: int = 10, tokens_per_bin: int | None = None
 ) -> PositionProfile:
@@ -73,12 +76,14 @@ def by_position(
     equal share. Absolute: bins of `tokens_per_bin` tokens; without it, as many as cut the longest response
     into at most `num_bins` (give it to compare steps, whose longest responses differ).
 
-    Raises ConfigurationError (num_bins or tokens_per_bin not an integer >= 1) and DataError (shapes, devices,
-    no trainable token): ValueErrors.
+    Raises ConfigurationError (num_bins or tokens_per_bin not an integer from 1 to `MOST_BINS`) and DataError
+    (shapes, devices, no trainable token): ValueErrors.
     """
     for name, number in (("num_bins", num_bins), ("tokens_per_bin", tokens_per_bin)):
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
-            raise ConfigurationError(f"{name} is {number!r}; allowed is an integer >= 1")
+        if number is None:
+            continue
+        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_BINS:
+            raise ConfigurationError(f"{name} is {number!r}; allowed is an integer from 1 to {MOST_BINS:,}")
     checks.same_shape(quantity=quantity, response_mask=response_mask)
     selected = checks.trainable(response_mask)
     chosen = quantity[selected].detach().to(torch.float64)

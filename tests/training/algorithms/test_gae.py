@@ -272,6 +272,18 @@ def test_shapes_that_differ_are_refused_by_name(rewards: tuple, values: tuple, m
         decoupled_gae(torch.zeros(rewards), torch.zeros(values), torch.ones(mask))
 
 
+def test_what_is_no_tensor_of_numbers_is_refused_by_name() -> None:
+    ones = torch.ones(2, 3)
+    with pytest.raises(
+        DataError, match=r"token_level_rewards is a numpy\.ndarray; allowed"
+    ):
+        decoupled_gae(ones.numpy(), ones, ones)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"values has dtype torch\.complex64"):
+        decoupled_gae(ones, ones * 1j, ones)
+    with pytest.raises(ConfigurationError, match=r"lam_actor has dtype torch\.bool"):
+        decoupled_gae(ones, ones, ones, lam_actor=torch.tensor([True, False]))
+
+
 def test_tensors_on_different_devices_are_refused() -> None:
     with pytest.raises(DataError, match="values on meta"):
         decoupled_gae(torch.zeros(1, 2), torch.zeros(1, 2, device="meta"), torch.ones(1, 2))
