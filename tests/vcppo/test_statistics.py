@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import asdict
 from fractions import Fraction
+from typing import Any
 
 import numpy
 import pytest
@@ -70,6 +71,25 @@ def test_pass_at_k_refuses_counts_that_do_not_fit(n: int, c: int) -> None:
         pass_at_k(n, c, 1)
 
 
+@pytest.mark.parametrize(
+    ("n", "c", "message"),
+    [
+        (4, 2.0, r"num_correct of 4 samples is 2\.0; allowed is an integer >= 0"),
+        (4, math.nan, "num_correct of 4 samples is nan"),
+        (4, True, "num_correct of 4 samples is True"),
+        (4, None, "num_correct of 4 samples is None"),
+        (4.0, 2, r"num_samples is 4\.0; allowed is an integer >= 0"),
+        (-1, 0, "num_samples is -1"),
+        ("4", 2, "num_samples is '4'; allowed is a list"),
+        ([4, 4], {4: 1, 2: 1}, r"num_correct is \{4: 1, 2: 1\}; allowed is a list"),
+        ([4, 4.0], 2, r"num_samples is 4\.0"),
+    ],
+)
+def test_pass_at_k_refuses_counts_that_are_no_integers(n: object, c: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        pass_at_k(n, c, 1)
+
+
 # --- avg@k and its standard error
 
 
@@ -109,10 +129,22 @@ def test_arrays_are_scores_too() -> None:
         ([[1, math.nan]], r"scores\[0\]\[1\] is nan"),
         ([[1, None]], r"scores\[0\]\[1\] is None"),
         ([1, 0], r"scores\[0\] is 1"),
+        (None, "scores is None; allowed is a list or an array"),
+        (3, "scores is 3; allowed"),
+        (numpy.float64(3), r"scores is .*3\.0.*; allowed"),
+        ("10", "scores is '10'; allowed"),
+        (b"10", "scores is b'10'; allowed"),
+        ({0: [1]}, r"scores is \{0: \[1\]\}; allowed"),
+        ({1, 0}, r"scores is \{0, 1\}; allowed"),
+        ([{0: 1}], r"scores\[0\] is \{0: 1\}"),
+        ([[1, "1"]], r"scores\[0\]\[1\] is '1'"),
+        ([[1, 1j]], r"scores\[0\]\[1\] is 1j"),
+        ([[1, {}]], r"scores\[0\]\[1\] is \{\}"),
+        ([[1, 10**400]], r"scores\[0\]\[1\] is 10000"),
     ],
 )
 def test_scores_that_are_missing_or_ungraded_are_refused_not_counted_as_wrong(
-    scores: list, message: str
+    scores: Any, message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
         average_at_k(scores)
@@ -161,6 +193,19 @@ def test_majority_refuses_too_large_a_k_and_no_gold() -> None:
         majority_at_k(["A", "B"], "A", 3)
     with pytest.raises(DataError, match="gold is None"):
         majority_at_k(["A"], None, 1)
+
+
+def test_majority_refuses_answers_that_are_none() -> None:
+    for answers, message in [
+        (None, "answers is None"),
+        ("AAB", "answers is 'AAB'"),
+        (["A", ["B"]], r"answers\[1\] is \['B'\]"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            majority_at_k(answers, "A", 1)
+    with pytest.raises(DataError, match=r"gold is \['A'\]"):
+        majority_at_k(["A"], ["A"], 1)
+    assert majority_at_k([("A", 1), ("B", 2)], ("A", 1), 2) == 0.5
 
 
 # --- comparison
@@ -238,15 +283,28 @@ def test_swapping_the_checkpoints_turns_the_sign() -> None:
         ([1, 0], [1, 0, 1], "a has 2 questions, b has 3"),
         ([1], [0], "at least 2"),
         ([1, None], [1, 0], r"a\[1\] is None"),
+        (None, [1, 0], "a is None"),
+        ([1, 0], {"q": 1, "r": 0}, "b is {'q': 1, 'r': 0}"),
         ([[1, 0], [1]], [1, 0], "a has 2 questions"),
     ],
 )
-def test_questions_that_do_not_pair_are_refused(a: list, b: list, error: str) -> None:
+def test_questions_that_do_not_pair_are_refused(a: Any, b: Any, error: str) -> None:
     with pytest.raises(DataError, match=error):
         paired_difference(a, b)
 
 
-@pytest.mark.parametrize("setting", [{"confidence": 1.0}, {"num_resamples": 3}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"confidence": 1.0},
+        {"confidence": "0.95"},
+        {"confidence": None},
+        {"num_resamples": 3},
+        {"num_resamples": 1e4},
+        {"seed": -1},
+        {"seed": "0"},
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(setting: dict) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(setting))):
         paired_difference(MEANS_A, MEANS_B, **setting)
@@ -262,10 +320,16 @@ def test_wilson_interval_equals_scipys(n: int, data: st.DataObject) -> None:
     assert wilson_interval(c, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
-@pytest.mark.parametrize(("c", "n"), [(-1, 5), (6, 5), (0, 0)])
+@pytest.mark.parametrize(("c", "n"), [(-1, 5), (6, 5), (0, 0), ("1", 4), (1.0, 4), (None, 4), (math.nan, 4)])
 def test_wilson_interval_refuses_impossible_counts(c: int, n: int) -> None:
     with pytest.raises(DataError, match="num_correct"):
         wilson_interval(c, n)
+
+
+def test_wilson_interval_refuses_a_number_of_samples_that_is_no_integer() -> None:
+    for n in ("4", 4.0, None, [4]):
+        with pytest.raises(DataError, match=r"num_samples is .*; allowed is an integer"):
+            wilson_interval(1, n)
 
 
 def test_thirty_questions_tell_nineteen_points_and_three_points_need_1260_questions() -> None:
@@ -281,11 +345,22 @@ def test_the_difference_that_the_needed_questions_detect_is_the_one_asked_for() 
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("omega2", -1.0), ("sigma2", math.nan), ("power", 1.0), ("significance", 0.0)]
+    ("setting", "value"),
+    [
+        ("omega2", -1.0),
+        ("omega2", "0.1"),
+        ("sigma2", math.nan),
+        ("sigma2", None),
+        ("power", 1.0),
+        ("power", "0.8"),
+        ("significance", 0.0),
+        ("significance", [0.05]),
+    ],
 )
-def test_power_refuses_settings_outside_their_range(setting: str, value: float) -> None:
+def test_power_refuses_settings_outside_their_range(setting: str, value: Any) -> None:
     settings_ = {"omega2": 0.1, "sigma2": 0.1, setting: value}
     with pytest.raises(ConfigurationError, match=setting):
         detectable_difference(30, 4, **settings_)
-    with pytest.raises(ConfigurationError, match="difference"):
-        questions_needed(0.0, 4, omega2=0.1, sigma2=0.1)
+    for difference in (0.0, math.inf, "0.1", None):
+        with pytest.raises(ConfigurationError, match="difference"):
+            questions_needed(difference, 4, omega2=0.1, sigma2=0.1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
@@ -23,14 +22,14 @@ def pass_at_k(num_samples: int | Iterable[int], num_correct: int | Iterable[int]
     num_correct: c, likewise. Unbiased for any n >= k (Codex, arXiv 2107.03374, eq. 1); the plug-in
     1 - (1 - c/n)^k is biased low.
 
-    Raises ConfigurationError (k not in 1..n) and DataError (c not in 0..n, lengths differ, no question).
+    Raises ConfigurationError (k not in 1..n) and DataError (n or c no integer, c not in 0..n, lengths differ,
+    no question).
     """
     k = checks.count("k", k, at_least=1)
-    several = [list(x) for x in (num_samples, num_correct) if isinstance(x, Iterable)]
-    num_questions = len(several[0]) if several else 1
-    samples, correct = (
-        list(x) if isinstance(x, Iterable) else [x] * num_questions for x in (num_samples, num_correct)
-    )
+    given = {"num_samples": num_samples, "num_correct": num_correct}
+    several = {name: checks.listed(name, x) for name, x in given.items() if isinstance(x, Iterable)}
+    num_questions = len(next(iter(several.values()))) if several else 1
+    samples, correct = (several.get(name, [x] * num_questions) for name, x in given.items())
     if len(samples) != len(correct) or not samples:
         raise DataError(
             f"num_samples has {len(samples)} questions, num_correct {len(correct)}; allowed are equal numbers"
@@ -40,12 +39,13 @@ def pass_at_k(num_samples: int | Iterable[int], num_correct: int | Iterable[int]
 
 
 def _pass_at_k(n: int, c: int, k: int) -> float:
-    n, c = operator.index(n), operator.index(c)
+    n = checks.count("num_samples", n, at_least=0, error=DataError)
+    c = checks.count(f"num_correct of {n} samples", c, at_least=0, error=DataError)
     if k > n:
         raise ConfigurationError(
             f"k is {k} but a question has {n} samples; allowed is k in 1..{n}: sample more"
         )
-    if not 0 <= c <= n:
+    if c > n:
         raise DataError(f"num_correct is {c} of {n} samples; allowed is 0..{n}")
     return float(1 - Fraction(math.comb(n - c, k), math.comb(n, k)))
 
@@ -66,9 +66,19 @@ def majority_at_k(answers: Sequence[Hashable | None], gold: Hashable, k: int) ->
     votes. Answers that tie for first share the win equally. With k = n it is the vote of all samples. Exact,
     by counting how many subsets give each outcome, so C(n, k) may be astronomically large.
 
-    Raises ConfigurationError (k not in 1..n) and DataError (gold is None).
+    Raises ConfigurationError (k not in 1..n) and DataError (gold is None, answers no list or not hashable).
     """
     k = checks.count("k", k, at_least=1)
+    if isinstance(answers, str | bytes) or not isinstance(answers, Iterable):
+        raise DataError(f"answers is {answers!r}; allowed is a list, one answer (or None) a sample")
+    answers = list(answers)
+    for name, answer in [("gold", gold), *((f"answers[{i}]", own) for i, own in enumerate(answers))]:
+        try:
+            hash(answer)
+        except TypeError:
+            raise DataError(
+                f"{name} is {answer!r}; allowed is what can be hashed: a text or a number"
+            ) from None
     n = len(answers)
     if k > n:
         raise ConfigurationError(f"k is {k} but there are {n} answers; allowed is k in 1..{n}: sample more")

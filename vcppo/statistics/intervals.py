@@ -57,10 +57,13 @@ def wilson_interval(num_correct: int, num_samples: int, *, confidence: float = 0
     For one sample a question, or one question; several samples of several questions are not independent: use
     `clustered_standard_error`.
 
-    Raises ConfigurationError (confidence) and DataError (num_correct not in 0..num_samples, no sample).
+    Raises ConfigurationError (confidence) and DataError (a number that is no integer, num_correct not in
+    0..num_samples, no sample).
     """
     z = NormalDist().inv_cdf(0.5 + checks.open_unit("confidence", confidence) / 2)
-    if num_samples < 1 or not 0 <= num_correct <= num_samples:
+    num_correct = checks.count("num_correct", num_correct, at_least=0, error=DataError)
+    num_samples = checks.count("num_samples", num_samples, at_least=0, error=DataError)
+    if num_samples < 1 or num_correct > num_samples:
         raise DataError(
             f"num_correct is {num_correct}, num_samples {num_samples}; allowed is 0..num_samples, at least 1"
         )

@@ -48,7 +48,7 @@ def questions_needed(
 
     Raises ConfigurationError: difference 0 or not finite, or as `detectable_difference`.
     """
-    if difference == 0 or not math.isfinite(difference):
+    if not 0.0 < abs(checks.number(difference)) < math.inf:
         raise ConfigurationError(f"difference is {difference!r}; allowed is a finite number other than 0")
     variance = _variance_of_a_question(num_samples, omega2, sigma2)
     return standard_errors_to_detect(significance, power) ** 2 * variance / difference**2
@@ -64,6 +64,6 @@ def standard_errors_to_detect(significance: float = 0.05, power: float = 0.8) ->
 def _variance_of_a_question(num_samples: int, omega2: float, sigma2: float) -> float:
     num_samples = checks.count("num_samples", num_samples, at_least=1)
     for name, variance in (("omega2", omega2), ("sigma2", sigma2)):
-        if not 0.0 <= variance < math.inf:
+        if not 0.0 <= checks.number(variance) < math.inf:
             raise ConfigurationError(f"{name} is {variance!r}; allowed is a finite variance >= 0")
     return omega2 + 2.0 * sigma2 / num_samples

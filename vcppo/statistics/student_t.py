@@ -29,7 +29,10 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> MeanI
     Numbers that are all the same give an interval of width 0. The ends are not clipped to what the numbers
     can be. Raises ConfigurationError (confidence) and DataError (no number, or one that is not finite).
     """
-    numbers = [checks.finite(f"values[{index}]", value) for index, value in enumerate(values)]
+    numbers = [
+        checks.finite(f"values[{index}]", value)
+        for index, value in enumerate(checks.listed("values", values))
+    ]
     if not numbers:
         raise DataError("values is empty; allowed is at least one number")
     mean, n = fmean(numbers), len(numbers)
