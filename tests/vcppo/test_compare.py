@@ -138,6 +138,121 @@ def test_other_questions_or_settings_are_refused_by_name(
     assert message in captured.err and "Traceback" not in captured.err and captured.out == ""
 
 
+def changed(samples: list[Row], *changes: tuple[int, str, Any]) -> list[Row]:
+    """The samples, some columns of some rows changed."""
+    samples = [dict(row) for row in samples]
+    for index, column, value in changes:
+        samples[index][column] = value
+    return samples
+
+
+SOUND = rows(MIXED)
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (SOUND * 2, "question aime/0 has sample 0 2 times (8 rows, 4 samples)"),
+        ([*SOUND, SOUND[9]], "question aime/2 has sample 1 2 times (5 rows, 4 samples)"),
+        (changed(SOUND, (9, "sample", 0)), "question aime/2 has sample 0 2 times (4 rows, 3 samples)"),
+        (changed(SOUND, (9, "sample", 7)), "question aime/2 has no sample 1"),
+        (rows(MIXED, sample=0), "question aime/0 has sample 0 4 times (4 rows, 1 samples)"),
+        (SOUND[:-1], "question aime/23 has no sample 3 (3 rows, 3 samples)"),
+        (SOUND[:13] + SOUND[14:], "question aime/3 has no sample 1"),
+        ([*SOUND, {**SOUND[0], "sample": 4}], "question aime/0 has a sample 4 (5 rows, 5 samples)"),
+        (
+            changed(SOUND, (9, "gold", "43")),
+            "aime/2 is not the same in all its samples: gold is '42' in one sample, '43' in sample 1",
+        ),
+        (
+            changed(SOUND, (9, "prompt_hash", "x")),
+            "prompt_hash is 'hash of 2' in one sample, 'x' in sample 1",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["A", "B"])
+def test_every_question_has_each_sample_once(
+    store: Any, capsys: pytest.CaptureFixture[str], samples: list[Row], message: str, name: str
+) -> None:
+    good, bad = store("good.parquet", SOUND), store("bad.parquet", samples)
+    assert run(*((bad, good) if name == "A" else (good, bad))) == 3
+    captured = capsys.readouterr()
+    assert f"aime: {name}: question" in captured.err and message in captured.err and captured.out == ""
+
+
+def test_the_same_wrong_samples_in_both_are_no_comparison(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = store("bad.parquet", rows(MIXED, sample=0))
+    assert run(bad, bad) == 3
+    assert "allowed is the same number of samples for each question (most have 1)" in capsys.readouterr().err
+
+
+def test_the_question_whose_gold_differs_is_named_with_both_golds(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    b = changed(SOUND, *((index, "gold", "43") for index in range(8, 12)))
+    assert run(store("a.parquet", SOUND), store("b.parquet", b)) == 3
+    assert "(first: aime/2: gold is '42' in A, '43' in B)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("data_source", None, "data_source is None, allowed is a text"),
+        ("id", None, "id is None, allowed is a text"),
+        ("id", ["aime/0"], "id is ['aime/0'], allowed is a text"),
+        ("id", 3, "id is 3, allowed is a text"),
+        ("status", ["right"], "status is ['right'], allowed is a text"),
+        ("status", "correct", "status is 'correct', allowed are right, wrong, no_answer, "),
+        ("gold", {"text": "42"}, "gold is {'text': '42'}, allowed is a text"),
+        ("sample", None, "sample is None, allowed is a whole number"),
+        ("sample", 1.5, "sample is 1.5, allowed is a whole number"),
+        ("permutation", "ABCD", "permutation is 'ABCD', allowed is a list"),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_its_row(
+    store: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], column: str, value: Any, message: str
+) -> None:
+    good, bad = store("good.parquet", SOUND), tmp_path / "bad.parquet"
+    table = pq.read_table(good)
+    index = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(index, column, pa.array([value] * len(SOUND))), bad)
+    assert run(good, bad) == 3
+    captured = capsys.readouterr()
+    assert f"bad.parquet: row 1: {message}" in captured.err and captured.out == ""
+
+
+def test_a_damaged_file_is_named_wherever_the_damage_is(
+    store: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = store("good.parquet", SOUND), tmp_path / "bad.parquet"
+    content = good.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for start, length in ((4, 200), (footer, 1), (footer + 40, 60), (len(content) - 8, 4)):
+        bad.write_bytes(content[:start] + bytes([0xFF]) * length + content[start + length :])
+        assert run(good, bad) == 3
+        assert "bad.parquet: is no parquet file that can be read: " in capsys.readouterr().err
+
+
+def test_text_that_is_no_utf8_is_named(
+    store: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = store("good.parquet", SOUND), tmp_path / "bad.parquet"
+    table = pq.read_table(good)
+    raw = pa.array([b"\xff\xfe"] * len(SOUND), pa.binary())
+    text = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+    pq.write_table(table.set_column(table.schema.get_field_index("gold"), "gold", text), bad)
+    assert run(good, bad) == 3
+    assert "bad.parquet: is no parquet file that can be read: " in capsys.readouterr().err
+
+
+def test_the_name_of_a_folder_is_no_column(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    a = store("engine=torch/seed=x/after.parquet", rows(MIXED))
+    assert run(a, store("id=3/after.parquet", rows(BETTER))) == 0
+    assert "B is better" in capsys.readouterr().out
+
+
 def test_a_setting_that_differs_can_be_accepted_and_is_then_noted(
     store: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +278,15 @@ def test_golds_of_permuted_options_may_differ_and_plain_ones_may_not(
     b = store("b.parquet", rows(BETTER, permutation=[1, 0, 2, 3], gold="B", seed=2))
     assert run(a, b) == 0
     assert "B is better" in capsys.readouterr().out
+
+
+def test_the_gold_of_permuted_options_is_the_option_not_its_letter(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = store("a.parquet", rows(MIXED, permutation=[0, 1, 2, 3], gold="A"))
+    b = store("b.parquet", rows(BETTER, permutation=[1, 0, 2, 3], gold="A"))
+    assert run(a, b) == 3
+    assert "aime/0: gold is 'option 0' in A, 'option 1' in B" in capsys.readouterr().err
 
 
 def test_files_that_are_no_evaluation_are_named(
