@@ -118,6 +118,8 @@ def differences(pair: Mapping[str, Any], rows: Mapping[str, Any]) -> Iterator[Fi
     better, worse = (rows[pair[side]]["label"] for side in ("better", "worse"))
     # the last step that both were evaluated at is the end
     for step, mean in list(pair["at"].items())[:-1]:
+        if mean is not None and mean["low"] == mean["high"] == 0:
+            continue  # the same run so far, as with an option that acts late
         yield _difference(f"At step {step} {better} is above {worse}.", mean)
     yield _difference(f"{better} ends above {worse}.", pair["end"])
 

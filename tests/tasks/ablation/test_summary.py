@@ -129,6 +129,15 @@ def test_arms_that_differ_early_and_meet_at_the_end_are_two_findings(tmp_path: P
     assert (end["claim"], end["holds"]) == ("VC-PPO (0.95 / 1.0) ends above GRPO.", False)
 
 
+def test_rows_that_are_the_same_run_so_far_give_no_finding(tmp_path: Path) -> None:
+    study, config = load(tmp_path)
+    for run, other in zip(study.of("grpo"), study.of("vc_ppo"), strict=True):
+        run.evaluations[4]["average_at_k"] = other.evaluations[4]["average_at_k"]
+    claims = [finding["claim"] for finding in summarise(study, config)["findings"]]
+    assert "VC-PPO (0.95 / 1.0) ends above GRPO." in claims
+    assert "At step 4 VC-PPO (0.95 / 1.0) is above GRPO." not in claims
+
+
 def test_a_study_that_disagrees_says_so_claim_by_claim(tmp_path: Path) -> None:
     # the names swapped: what is called PPO learns, what is called VC-PPO collapses
     study, config = load(tmp_path)
