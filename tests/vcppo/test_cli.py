@@ -90,6 +90,66 @@ def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
     assert done.returncode == 141 and done.stderr == ""
 
 
+FULL = "standard output: no space left on the device; free some and run again"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("redirection", "code", "message"),
+    [
+        (">/dev/full", 6, FULL),
+        (">/dev/full 2>&1", 6, ""),
+        (">&-", 6, "standard output is closed"),
+        ("1</dev/null", 6, "standard output: cannot be written: Bad file descriptor"),
+        (">/dev/null 2>&-", 0, ""),
+    ],
+)
+def test_output_that_cannot_be_written_is_one_message_and_code_6(
+    root: Path, tmp_path: Path, redirection: str, code: int, message: str, unbuffered: str
+) -> None:
+    line = json.dumps({"id": 1, "response": "Answer: 1", "gold": "1"})
+    (tmp_path / "answers.jsonl").write_text(f"{line}\n" * 300)  # more than a buffer holds
+    for command in ("config list", f"grade --benchmark aime {tmp_path}/answers.jsonl"):
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m vcppo {command} {redirection}"],
+            cwd=root,
+            env=environment(PYTHONUNBUFFERED=unbuffered),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+        assert message in done.stderr and done.stdout == ""
+
+
+def test_a_full_output_does_not_hide_a_users_mistake(root: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom vcppo.cli import main\nprint('begun')\n"
+        "sys.exit(main(['config', 'show', '--profile', 'tyni']))\n"
+    )
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" >/dev/full', sys.executable, program],
+        cwd=root,
+        env=environment(PYTHONUNBUFFERED=""),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 6
+    assert "profile: got 'tyni'" in done.stderr and FULL in done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+def test_a_closed_error_output_does_not_put_the_summary_among_the_lines(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"id": 1, "response": "Answer: 1", "gold": "1"}))
+    command = f"{sys.executable} -m vcppo grade --benchmark aime {tmp_path}/answers.jsonl 2>&-"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=root, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 0
+    assert done.stdout == '{"id": 1, "status": "right", "answer": "1"}\n'
+
+
 def test_config_show_prints_the_resolved_profile_and_reads_back_as_it(here: Path, capsys: Capture) -> None:
     assert main(["config", "show", "--profile", "tiny"]) == 0
     (here / "shown.yaml").write_text(capsys.readouterr().out)

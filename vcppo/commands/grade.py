@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from vcppo.errors import DataError, GraderError, VcppoError
+from vcppo.errors import ConfigurationError, DataError, GraderError, VcppoError
 from vcppo.grading.graders import grade_batch
 from vcppo.grading.result import BENCHMARKS, STATUSES, Grade, GradeItem
 
@@ -29,7 +29,8 @@ def add_parser(subparsers: Any) -> None:
         help="grade stored responses",
         description="Grade {id, response, gold[, finish_reason]} lines; writes {id, status, answer} lines "
         f"to stdout ({', '.join(STATUSES)}) and a summary to stderr.",
-        epilog="exit codes: 0 all graded, 3 bad lines skipped or no such file, 5 the grader failed",
+        epilog="exit codes: 0 all graded, 2 no standard input, 3 bad lines skipped, no line or no such file, "
+        "5 the grader failed, 6 the output cannot be written",
     )
     parser.add_argument("--benchmark", required=True, choices=BENCHMARKS, help="whose rules to grade by")
     parser.add_argument("file", metavar="FILE.jsonl", help="lines to grade; - for stdin")
@@ -48,19 +49,32 @@ def run(args: argparse.Namespace) -> int:
 
 def _open(name: str, stack: ExitStack) -> IO[bytes]:
     if name == "-":
+        if sys.stdin is None:
+            raise ConfigurationError(
+                "standard input is closed; pipe lines into it, or name a JSON Lines file"
+            )
         return sys.stdin.buffer
     try:
         return stack.enter_context(Path(name).open("rb"))
     except OSError as error:
-        raise DataError(
-            f"cannot read {name}: {error.strerror}; name a JSON Lines file, or - for stdin"
-        ) from None
+        raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: OSError) -> DataError:
+    return DataError(f"cannot read {name}: {error.strerror}; name a JSON Lines file, or - for stdin")
+
+
+def _numbered(source: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+    try:
+        yield from enumerate(source, start=1)
+    except OSError as error:
+        raise _unreadable(name, error) from None
 
 
 def _grade_lines(source: Iterable[bytes], name: str, benchmark: str) -> int:
     counts: Counter[str] = Counter()
     num_bad = 0
-    for batch in _batches(enumerate(source, start=1)):
+    for batch in _batches(_numbered(source, name)):
         rows: list[tuple[int, Any, GradeItem]] = []
         for number, line in batch:
             try:
@@ -74,6 +88,8 @@ def _grade_lines(source: Iterable[bytes], name: str, benchmark: str) -> int:
             if grade.status == "grader_error":
                 _name_line(name, number, f"grader error: {grade.detail}")
             _write(row_id, grade)
+    if not counts and not num_bad:
+        raise DataError(f"{name} holds no line to grade; give one {{id, response, gold}} object a line")
     return _summarize(benchmark, counts, num_bad)
 
 
@@ -98,9 +114,9 @@ def _read_row(line: bytes) -> tuple[Any, GradeItem]:
         raise DataError(f"expected an object with id, response and gold, got {type(row).__name__}")
     if missing := [key for key in ("id", "response", "gold") if key not in row]:
         raise DataError(f"lacks {', '.join(missing)}; each line needs id, response and gold")
-    if not isinstance(row["id"], str | int):
+    if not isinstance(row["id"], str | int) or isinstance(row["id"], bool):
         raise DataError(f"id must be text or a whole number, got {type(row['id']).__name__}")
-    reason = row.get("finish_reason") or "stop"
+    reason = "stop" if row.get("finish_reason") is None else row["finish_reason"]
     for key, value in (("response", row["response"]), ("gold", row["gold"]), ("finish_reason", reason)):
         if not isinstance(value, str):
             raise DataError(f"{key} must be text, got {type(value).__name__}")
@@ -124,6 +140,6 @@ def _summarize(benchmark: str, counts: Counter[str], num_bad: int) -> int:
     )
     if counts["grader_error"]:
         return GraderError.exit_code
-    if num_bad or not num_graded:
+    if num_bad:
         return DataError.exit_code
     return 0

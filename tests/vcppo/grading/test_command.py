@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -80,6 +81,11 @@ def test_bad_lines_are_named_by_number_and_skipped(
         b'{"id": 8, "response": "\xff", "gold": "1"}',
         json.dumps(row(9, "Answer: 2", "1")).encode(),
         b"[" * 100_000,
+        *(
+            json.dumps(row(number, "Answer: 1", "1", finish_reason=reason)).encode()
+            for number, reason in enumerate((0, False, [], {}, 1.5, ["stop"]), 11)
+        ),
+        json.dumps({"id": True, "response": "", "gold": "1"}).encode(),
     ]
     file.write_bytes(b"\n".join(lines))
     assert run("--benchmark", "aime", str(file)) == 3
@@ -93,9 +99,16 @@ def test_bad_lines_are_named_by_number_and_skipped(
         (7, "id must be"),
         (8, "not JSON"),
         (10, "not JSON"),
+        (11, "finish_reason must be text, got int"),
+        (12, "finish_reason must be text, got bool"),
+        (13, "finish_reason must be text, got list"),
+        (14, "finish_reason must be text, got dict"),
+        (15, "finish_reason must be text, got float"),
+        (16, "finish_reason must be text, got list"),
+        (17, "id must be text or a whole number, got bool"),
     ]:
         assert any(f"line {number}: " in line and words in line for line in err.splitlines()), (number, err)
-    assert "2 graded (1 right, 1 wrong), 7 bad lines skipped" in err
+    assert "2 graded (1 right, 1 wrong), 14 bad lines skipped" in err
     assert "Traceback" not in err
 
 
@@ -134,8 +147,12 @@ def test_a_file_that_cannot_be_read(name: str, tmp_path: Path, capsys: pytest.Ca
 
 
 def test_nothing_to_grade_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--benchmark", "aime", write(tmp_path / "empty.jsonl")) == 3
-    assert "0 graded (none)" in capsys.readouterr().err
+    for rows in ([], ["", "  "]):
+        file = write(tmp_path / "empty.jsonl", *rows)
+        assert run("--benchmark", "aime", file) == 3
+        assert capsys.readouterr().err.startswith(f"grade: {file} holds no line to grade; give one ")
+    assert run("--benchmark", "aime", write(tmp_path / "bad.jsonl", "nonsense")) == 3
+    assert "0 graded (none), 1 bad lines skipped" in capsys.readouterr().err
 
 
 def test_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,6 +160,19 @@ def test_reads_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: p
     monkeypatch.setattr(sys, "stdin", stream)
     assert run("--benchmark", "aime", "-") == 0
     assert json.loads(capsys.readouterr().out)["status"] == "right"
+
+
+def test_standard_input_that_is_closed_or_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)  # what Python makes of a closed one
+    assert run("--benchmark", "aime", "-") == 2
+    assert "grade: standard input is closed; pipe lines into it" in capsys.readouterr().err
+    descriptor = os.open(tmp_path / "written", os.O_CREAT | os.O_WRONLY)
+    with open(descriptor, encoding="utf-8") as stream:  # noqa: PTH123  by number, as Python opens its own
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert run("--benchmark", "aime", "-") == 3
+    assert "cannot read -: Bad file descriptor" in capsys.readouterr().err
 
 
 def test_an_unknown_benchmark_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
