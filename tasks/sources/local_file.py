@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tasks.sources.catalogue import layout_of
 from tasks.sources.columns import Row, problems_of
@@ -62,7 +63,22 @@ def _read_jsonl(path: Path, columns: list[str]) -> Iterator[Row]:
                 raise DataError(
                     f"{path}: row {number}: holds a {type(row).__name__}, expected an object with columns"
                 )
+            if b"\\u" in line:  # else no text can hold half a pair
+                _check_text(f"{path}: row {number}", row, columns)
             yield f"{path}: row {number}", row
+
+
+def _check_text(where: str, row: Mapping[str, Any], columns: list[str]) -> None:
+    """Raise DataError for a column with half of a surrogate pair: JSON can spell it, no file can store it."""
+    for column in columns:
+        try:
+            json.dumps(row.get(column), ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = error.object[error.start]
+            raise DataError(
+                f"{where}: column {column!r} holds {half!r}, half of a surrogate pair and no character; "
+                "mend or remove the row"
+            ) from None
 
 
 def _read_csv(path: Path, columns: list[str]) -> Iterator[Row]:
@@ -91,7 +107,7 @@ def _read_parquet(path: Path, columns: list[str]) -> Iterator[Row]:
                 for row in batch.to_pylist():
                     number += 1
                     yield f"{path}: row {number}", row
-    except (pa.ArrowException, OSError) as error:  # corrupt pages are a plain OSError
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # corrupt pages are a plain OSError
         raise DataError(f"{path}: is not a readable parquet file: {error}") from None
 
 

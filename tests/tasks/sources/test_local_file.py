@@ -106,6 +106,15 @@ GOOD = '{"id": "a", "problem": "p", "answer": "1"}\n'
         ('{"id": "b", "problem": "p", "answer": true}', r"row 2: column 'answer' holds a bool"),
         ('{"id": "b", "problem": "  ", "answer": "1"}', r"row 2: column 'problem' is empty"),
         ('{"id": "", "problem": "p", "answer": "1"}', r"row 2: column 'id' is empty"),
+        (
+            r'{"id": "b", "problem": "foo \ud800 bar", "answer": "1"}',
+            r"row 2: column 'problem' holds '\\ud800'",
+        ),
+        (
+            r'{"id": "b", "problem": "p", "answer": "\uDFFF"}',
+            r"row 2: column 'answer' holds '\\udfff', half of",
+        ),
+        (r'{"id": "\ud800", "problem": "p", "answer": "1"}', r"row 2: column 'id' holds '\\ud800', half of"),
     ],
 )
 def test_a_malformed_row_is_named_by_number_and_fault(tmp_path: Path, second_line: str, message: str) -> None:
@@ -113,6 +122,14 @@ def test_a_malformed_row_is_named_by_number_and_fault(tmp_path: Path, second_lin
     path.write_text(GOOD + second_line + "\n", encoding="utf-8")
     with pytest.raises(DataError, match=message):
         list(read(source(path)))
+
+
+def test_whole_surrogate_pairs_and_columns_that_are_not_read_are_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        r'{"id": "a", "problem": "\ud83d\ude00?", "answer": "1", "note": "\ud800"}', encoding="utf-8"
+    )
+    assert [problem.text for problem in read(source(path))] == ["\N{GRINNING FACE}?"]
 
 
 def test_bytes_that_are_not_utf8_are_named_by_row(tmp_path: Path) -> None:
@@ -131,6 +148,15 @@ def test_a_csv_row_of_another_width_is_named(tmp_path: Path, row: str) -> None:
     path = tmp_path / "x.csv"
     path.write_text(f"id,problem,answer\na,p,1\n{row}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"row 2: has not as many cells as the header"):
+        list(read(source(path)))
+
+
+def test_parquet_text_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    raw = pa.array([b"\xff\xfe"], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), 1, raw.buffers())
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"id": ["a"], "problem": text, "answer": ["1"]}), path)
+    with pytest.raises(DataError, match=r"x\.parquet: is not a readable parquet file"):
         list(read(source(path)))
 
 
