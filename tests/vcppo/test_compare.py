@@ -247,12 +247,6 @@ def test_text_that_is_no_utf8_is_named(
     assert "bad.parquet: is no parquet file that can be read: " in capsys.readouterr().err
 
 
-def test_the_name_of_a_folder_is_no_column(store: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    a = store("engine=torch/seed=x/after.parquet", rows(MIXED))
-    assert run(a, store("id=3/after.parquet", rows(BETTER))) == 0
-    assert "B is better" in capsys.readouterr().out
-
-
 def test_a_setting_that_differs_can_be_accepted_and_is_then_noted(
     store: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
