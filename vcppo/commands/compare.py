@@ -22,8 +22,8 @@ def add_parser(subparsers: Any) -> None:
         description="Paired difference B - A of two evaluations on the same questions, one row a benchmark: "
         "95 % interval (bootstrap over questions), p-value (sign flips), and whether the benchmark is too "
         "small to tell.",
-        epilog="exit codes: 0 compared, 3 not the same questions, samples or settings, or no sound evaluation "
-        "there, 6 the output cannot be written",
+        epilog="exit codes: 0 compared, 3 not the same questions, samples or settings, or no sound "
+        "evaluation there, 6 the output cannot be written",
     )
     for name in ("A", "B"):
         parser.add_argument(
