@@ -67,7 +67,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
 
     try:
         return pq.read_table(path, columns=list(columns)).select(list(columns))
-    except (pa.ArrowException, KeyError) as error:
+    except (pa.ArrowException, KeyError, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}; run its stage again") from None
 
 
