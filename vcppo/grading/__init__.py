@@ -6,6 +6,7 @@ boxes          complete boxes of a text; neighbouring ones as one enumeration
 statements     explicit answer statements in prose
 rivals         what joins two answers, and what denies one
 alternatives   values offered beside an answer
+touching       mathematics that touches a box and changes its value
 spelling       the ways in which one value may be written
 vocabulary     word lists of these rules
 aime           integers, compared as integers

@@ -6,7 +6,7 @@ import re
 
 from vcppo.errors import DataError
 from vcppo.grading.extract import Extracted, extract, final_part
-from vcppo.grading.result import CUT_REASONS, Grade, shown
+from vcppo.grading.result import ALTERED, CUT_REASONS, Grade, shown
 from vcppo.grading.spelling import read_integer
 
 _NUMBER_LIKE = re.compile(
@@ -53,7 +53,10 @@ def _compare(found: Extracted, wanted: int) -> Grade:
             return Grade("no_answer", None, "empty box" if found.boxed else "empty answer statement")
         return Grade("wrong", shown(found.text), "not one integer literal")
     answer = str(value)
-    if any(read_integer(other) != value for other in found.others + found.doubts):
+    if found.altered:
+        return Grade("wrong", answer, ALTERED)
+    rivals = found.others + found.doubts
+    if rivals and any(read_integer(rival) != value for rival in rivals):
         return Grade("wrong", answer, "several different answers offered")
     return Grade("right", answer) if value == wanted else Grade("wrong", answer)
 

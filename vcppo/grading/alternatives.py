@@ -12,7 +12,7 @@ _MAY_BE = r"(?:could|might|may)\s+(?:(?:also|equally|well|as|just|even|possibly)
 _OPEN = r"(?:\\\(|\\\[|[$*_(\s])*"
 _VALUE = r"(-?\d[\d,.]*(?:/\d+)?|[A-Da-d](?![A-Za-z]))"
 _ALTERNATIVE = re.compile(
-    r"[\s.,;:?!$()\]*_}]*(?:\\[\])][\s.,;]*)?(?:\\text\s*\{\s*)?"
+    r"[\s.,;:?!$()\[\]*_}]*(?:\\[\])][\s.,;]*)?(?:\\text\s*\{\s*)?"
     r"(?:(?:or|alternatively|versus|vs|as well as|maybe|perhaps|possibly|或者?)\b[\s,}:.]*"
     rf"|(?:(?:but|though|although|yet|and|it|this|that|which|the|answer)[\s,]+){{0,4}}{_MAY_BE}[\s,:]*)"
     rf"{_FILL}{{0,6}}{_OPEN}{_VALUE}",
@@ -34,8 +34,14 @@ _ALSO = re.compile(
     r"(?:also|equally|just as|as well|possible|plausible|too)\b(?!\s+(?:wrong|incorrect|false|not|excluded))",
     re.IGNORECASE,
 )
+_LISTED = re.compile(
+    r"[$)*_ \t]*(?:\\[)\]])?[ \t]*(?:[,;&]|,?[ \t]and\b)[ \t]*(?:\\[(\[]|[$(*_ \t])*(-?\d+(?:\.\d+)?)"
+    r"(?=[ \t$)*_.,;]*(?:\\[)\]])?[ \t$)*_.,;]*(?:$|\n)|[$ \t]*(?:,|;|,?[ \t]*(?:or|and)\b)[ \t$]*-?\d)"
+)
+_CLOSING = "$)]\\*_ \t"  # may stand between an answer and what goes on after it
+_LIST_MARKS = frozenset(",;&a")  # begin a comma, a semicolon, an "and"
 _ALTERNATIVE_BEFORE = re.compile(
-    r"(-?\d[\d,]*|(?<![A-Za-z])[A-D])[$)*_\s,;]*(?:\\\))?[\s,;]*"
+    r"(-?\d[\d,]*|(?<![A-Za-z])[A-D])[$)*_\s,;]*(?:\\\))?[\s,;(\[]*"
     rf"(?:\b(?:or|maybe|perhaps|possibly|vs|versus)\b[\s,.]*{_FILL}{{0,3}}"
     rf"|(?:(?:but|though|it|this|the|answer)\s+){{0,3}}{_MAY_BE}\s*){_OPEN}$",
     re.IGNORECASE,
@@ -51,6 +57,10 @@ def alternatives(text: str, start: int | None, end: int) -> tuple[str, ...]:
             after = pattern.match(tail)
             if after:
                 found.append(after[1].strip("(.,"))
+    if start is not None and len(tail) > 1 and tail.lstrip(_CLOSING)[:1] in _LIST_MARKS:
+        listed = _LISTED.match(tail)
+        if listed:
+            found.append(listed[1])
     lead = "" if start is None else text[max(0, start - _LEAD) : start]
     if lead and _may_offer(lead.lower()):
         before = _ALTERNATIVE_BEFORE.search(lead)
@@ -62,7 +72,8 @@ def alternatives(text: str, start: int | None, end: int) -> tuple[str, ...]:
 def _may_offer(text: str) -> bool:
     """Whether `text` may hold a word of doubt: a cheap look before the costly patterns."""
     return (
-        " or" in text or "\nor" in text or "{or" in text or "ma" in text or "per" in text or "pos" in text
+        " or" in text or "\nor" in text or "{or" in text or "(or" in text or "[or" in text or "ma" in text
+        or "per" in text or "pos" in text
         or "vers" in text or "vs" in text or "ould" in text or "igh" in text or "或" in text
     )  # fmt: skip
 

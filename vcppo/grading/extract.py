@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from vcppo.grading import boxes, statements
 from vcppo.grading.alternatives import alternatives
+from vcppo.grading.touching import changes_value
 
 MAX_RESPONSE = 400_000  # characters; of a longer response only the end is read, where the answer stands
 
@@ -24,6 +25,7 @@ class Extracted(NamedTuple):
     `others` (neighbouring boxes or statements) and `doubts` (values behind an "or") are rivals offered in the
     same breath: the answer counts only if each of them means the same. `open_ended`
     is set where nothing closes the text, so that a cut response may lack its end. `end`: where it ends.
+    `altered`: mathematics touches the box and changes its value.
     """
 
     text: str
@@ -32,6 +34,7 @@ class Extracted(NamedTuple):
     boxed: bool = False
     open_ended: bool = False
     end: int = 0
+    altered: bool = False
 
 
 def final_part(response: str) -> str | None:
@@ -61,13 +64,17 @@ def extract_box(text: str) -> Extracted | None:
     if not run:
         return None
     last = run[-1]
+    others = last.inner_values
+    if len(run) > 1:
+        others = tuple(box.text for box in run[:-1] if not _EMPTY.fullmatch(box.text)) + others
     return Extracted(
         last.text,
-        others=tuple(box.text for box in run[:-1] if not _EMPTY.fullmatch(box.text)) + last.inner_values,
+        others=others,
         doubts=alternatives(text, run[0].start, last.end),
         boxed=True,
         open_ended=not last.braced and last.end >= len(text),
         end=last.end,
+        altered=changes_value(text, last.start, last.end),
     )
 
 

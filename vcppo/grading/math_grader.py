@@ -11,7 +11,7 @@ from vcppo.grading import math_cost, math_refusals, math_text
 from vcppo.grading.boxes import find_boxes
 from vcppo.grading.extract import Extracted, extract, final_part
 from vcppo.grading.pool import GradingPool, Verdict
-from vcppo.grading.result import CUT_REASONS, Grade, shown
+from vcppo.grading.result import ALTERED, CUT_REASONS, Grade, shown
 
 _ANSWER_LIKE = re.compile(
     r"[$\\(\[{*_\s]*(?:[-+−–.]?\s*\d|\\[A-Za-z(\[]|[(\[{]|[A-Za-z]\w{0,3}\s*(?:[-+*/=<>^(]|$)|[A-Z][a-z]+\s*$"
@@ -84,6 +84,8 @@ def settle(response: str, gold: str, finish_reason: str) -> Grade | Question:
         return Grade("no_answer", None, "empty box" if found.boxed else "empty answer statement")
     if decision is not None and decision.status == "wrong":
         return Grade("wrong", written, decision.detail)
+    if found.altered:
+        return Grade("wrong", written, ALTERED)
     expressions = [] if decision else [answer]
     for rival in _rivals(found, answer):
         too_long = len(rival) > math_refusals.MAX_LENGTH or len(expressions) > _MAX_RIVALS

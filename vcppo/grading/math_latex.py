@@ -26,7 +26,10 @@ _TEXT_NUMBER = re.compile(rf"\\text\s*\{{\s*({_NUMBER})\s*((?:\\?%|[^{{}}\d\\%])
 _PERCENT_WORD = re.compile(
     r"(?:\\text\s*\{\s*(?:per\s?cent|\\?%)\s*\}|(?<=[\d}])\s*per\s?cent(?![A-Za-z]))\.?$"
 )
-_ROMAN_UNIT = re.compile(r"(?<=[\d}])((?:\s|~|\\[,;: ])*)\\mathrm\s*\{([A-Za-z/\s]{1,30})\}")
+_ROMAN_UNIT = re.compile(
+    r"(?:(?<=[\d})])|(?<=\\pi))((?:\s|~|\\[,;: ])*)\\mathrm\s*\{"
+    r"([A-Za-z/\s]{1,30})(\^\s*(?:[23]|\{[23]\}))?\}"
+)
 _ARGUMENT = re.compile(r"\s*(\\[A-Za-z]+|[A-Za-z\d])")
 _BRACELESS = re.compile(r"\\(frac|sqrt)(?![A-Za-z])")
 _DEGREES = re.compile(
@@ -63,7 +66,7 @@ def _as_text(match: re.Match[str]) -> str:
     """A unit in roman type as text; `2\\mathrm{i}` and other symbols stay."""
     names = re.split(r"[/\s]+", match[2].strip())
     known = all(name in UNITS or (len(name) > 3 and name.islower()) for name in names)
-    return rf"{match[1]}\text{{ {match[2].strip()}}}" if known else match.group()
+    return rf"{match[1]}\text{{ {match[2].strip()}}}{match[3] or ''}" if known else match.group()
 
 
 def _braced(text: str) -> str:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from vcppo.grading.math_cost import costly, depth
-from vcppo.grading.vocabulary import LATEX_COMMANDS, QUALIFIERS, UNIT_NAMES, UNITS
+from vcppo.grading.spelling import changes_number
+from vcppo.grading.vocabulary import FACTORS, LATEX_COMMANDS, QUALIFIERS, UNIT_NAMES, UNITS
 
 MAX_LENGTH = 1_000  # characters of one answer; the longest gold of MATH has fewer than 200
 MAX_DEPTH = 25
@@ -19,6 +20,7 @@ _UNFINISHED = ("..", "…", "dots", "'", "prime")
 _TEXT = re.compile(r"\\(?:text(?:rm|sf|tt|normal)?|mbox|operatorname|mathrm)\s*\{([^{}]*)\}")
 _BASE = re.compile(r"[\dA-F)]\s*_\s*(?:\{\s*(\d+)\s*\}|(\d+))")
 _CLOCK = re.compile(r"0?(\d{1,2}):(\d{2})")
+_DEGREE = re.compile(r"\^\s*\{?\s*\\circ(?![A-Za-z])")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 
 
@@ -43,9 +45,11 @@ def refusal(answer: str, gold: str) -> str | None:
     ):
         return f"LaTeX command not understood: {', '.join(sorted(unknown))}"
     words, gold_words = _text_words(answer), _text_words(gold)
-    if doubts := (words & QUALIFIERS) - gold_words:
+    if doubts := (words & (QUALIFIERS | FACTORS)) - gold_words:
         return f"hedged or qualified: {', '.join(sorted(doubts))}"
-    units, gold_units = _units(words), _units(gold_words)
+    if any(changes_number(inside) and inside not in gold for inside in _TEXT.findall(answer)):
+        return "a text behind the number changes it"
+    units, gold_units = _units(words, answer), _units(gold_words, gold)
     return "other unit" if units and gold_units and units != gold_units else None
 
 
@@ -108,6 +112,6 @@ def _text_words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+", inside.lower())) | set(outside)
 
 
-def _units(words: set[str]) -> set[str]:
+def _units(words: set[str], text: str) -> set[str]:
     names = {UNITS.get(word, word.removesuffix("s")) for word in words}
-    return names & UNIT_NAMES
+    return (names & UNIT_NAMES) | ({"degree"} if _DEGREE.search(text) else set())

@@ -25,6 +25,7 @@ _SPACING = re.compile(
     r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle|textstyle|qquad|quad)(?![A-Za-z])"
     r"|\\color\{[^{}]*\}|(?<!\\)\\[!/()\[\]]|(?<!\\)\$"
 )
+_THIN_BACK = re.compile(r"(\d|,|\{,\})(?:\\!)+(?=\d|,|\{,\})")  # in "10,\!080" it is nothing
 _FRACTION = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(?:(\d)|\{(\d+)\})\s*(?:(\d)|\{(\d+)\})")
 _SPACED_THOUSANDS = re.compile(r"\d{1,3}(?: \d{3})+")
@@ -58,7 +59,7 @@ class Decision(NamedTuple):
 
 def normalize(text: str) -> str:
     r"""One spelling for one value: no delimiters or fonts, percent and repeating decimals as fractions."""
-    text = plain_unicode(text).translate(_SYMBOLS)
+    text = _THIN_BACK.sub(r"\1", plain_unicode(text).translate(_SYMBOLS))
     text = unify(_FRACTION.sub(r"\\frac", _SPACING.sub(" ", text)))
     text = _FONT.sub(r"\1", _FONT.sub(r"\1", text))
     text = _SHORT_FRACTION.sub(lambda m: rf"\frac{{{m[1] or m[2]}}}{{{m[3] or m[4]}}}", text)
@@ -103,6 +104,9 @@ def decide(answer: str, gold: str) -> Decision | None:
         return Decision("right") if same else Decision("wrong", "another word")
     if (time := time_of_day(gold)) is not None and time == time_of_day(answer):
         return Decision("right")
+    values = {value for side in answer.split("=") if (value := as_number(side)) is not None}
+    if len(values) > 1:
+        return Decision("wrong", "a false equation")
     reason = refusal(answer, gold)
     return None if reason is None else Decision("wrong", reason)
 

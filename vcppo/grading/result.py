@@ -49,6 +49,7 @@ class GradeItem(NamedTuple):
 
 
 MAX_SHOWN = 200
+ALTERED = "mathematics touches the box and changes its value"
 
 
 def shown(text: str) -> str:

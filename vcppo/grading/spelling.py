@@ -32,10 +32,13 @@ _BLANK_ENDINGS = (" ", "\n", "\t", "~", "\\", "\\,", "\\;", "\\:", "quad", "spac
 _LEAD_IN = re.compile(r"(?:the\s+)?(?:(?:final|correct)\s+)?answer\s*(?:is\b\s*[:=]?|[:=])\s*", re.IGNORECASE)
 _END_MARKS = (".", "。", ";", ",")
 _UNIT_TEXT = re.compile(
-    r"(?<=[\d}])(?:\s|~|\\[,;: ])*\\(?:text|textrm|mathrm|mbox|operatorname|textit|rm)\s*\{([^{}\d]*)\}\s*"
-    r"(?:\^\s*\{?[23]\}?)?\s*\.?$"
+    r"(?<=[\d}])(?:\s|~|\\[,;: ])*\\(?:text|textrm|mathrm|mbox|operatorname|textit|rm)\s*\{"
+    r"([^{}\d]*)(?:\^\s*(?:[23]|\{[23]\}))?\}\s*(?:\^\s*\{?[23]\}?)?\s*\.?$"
 )
 _UNIT_WORDS = re.compile(r"(?<=\d)\s*((?:[A-Za-z]{2,}\.?)(?:\s+[A-Za-z]{2,}){0,3})(?:\^\s*\{?[23]\}?)?$")
+_CHANGE = re.compile(
+    r"[√∞½¼¾⅓⅔±×÷+*=<>≈≠α-λν-ψ]|^\s*(?:[!²³]|(?:squared|cubed)\b)|\b(?:st|nd|rd|th)\s+(?:roots?|powers?)\b"
+)
 _DEGREES = re.compile(r"(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree)\s*$")
 _RELATION = re.compile(
     r"[<>≤≥≠≈≡±!~]=?|\\(?:neq?|leq?|geq?|lt|gt|approx|equiv|sim|simeq|cong|to|pm|mp|in|notin|not|mid)(?![A-Za-z])"
@@ -44,6 +47,7 @@ _LIST_COMMA = re.compile(r",(?!\d{3}(?!\d))|;|\b(?:or|and)\b")
 
 _USUAL = re.compile(r"(?:[A-Za-z](?:[+-][A-Za-z]){0,4} ?= ?)?([+-]?[0-9]+)")
 _PLAIN = re.compile(r"[+-]?\d+(?:\.0*)?")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,|\{,\}|\\[,;: ]|~|'| )+\d{3})+(?:\.0*)?")
 _SCIENTIFIC = re.compile(
     r"([+-]?\d+(?:\.\d+)?)\s*(?:(?:\\times|\\cdot|[×·*x])\s*10\s*\^\s*(?:\{\s*([+-]?\d+)\s*\}|([+-]?\d))|[eE]([+-]?\d+))"
@@ -97,9 +101,16 @@ def strip_units(text: str) -> str:
     text = _DEGREES.sub("", text.strip())
     for pattern in (_UNIT_TEXT, _UNIT_WORDS):
         match = pattern.search(text)
-        if match and not NOT_UNITS & set(re.findall(r"[a-z]+", match.group(1).lower())):
+        if match is None or changes_number(words := match[1].lower()):
+            continue
+        if NOT_UNITS.isdisjoint(re.findall(r"[a-z]+", words)):
             text = text[: match.start()].strip()
     return text
+
+
+def changes_number(words: str) -> bool:
+    """Whether text behind a number changes it by a symbol or as a whole: "squared", "nd root", "½"."""
+    return _CHANGE.search(words) is not None
 
 
 def read_integer(text: str) -> int | None:
@@ -130,6 +141,10 @@ def read_integer(text: str) -> int | None:
         if _RELATION.search(left + "=") or _LIST_COMMA.search(left):
             return None
         text = unwrap(_without_blanks(text))
+        value = _literal(text)
+        sides = [side.strip() for side in left.split("=")]
+        if any(_NUMBER.fullmatch(side) and _literal(side) != value for side in sides):
+            return None  # "43 = 42" says nothing
     while len(text) > 1 and text[0] == "(" and text[-1] == ")" and _encloses(text):
         text = text[1:-1].strip()
     return _literal(text)

@@ -46,12 +46,19 @@ CORRECTIONS = _words(
     "rather recheck rechecking check checking checked again then"
 )
 
+# behind a number, multiply or divide it, or make another one of it
+FACTORS = _words(
+    "half halves third thirds fourth fourths fifth fifths sixth sixths seventh sevenths eighth eighths "
+    "ninth ninths tenth tenths hundredth hundredths thousandth thousandths ten tens dozen dozens hundred "
+    "hundreds thousand thousands million millions billion billions trillion trillions factorial pi tau sqrt "
+    "i j e k x z"
+)
+
 # behind a number, changes or negates it, unlike the name of a unit
-NOT_UNITS = _words(
-    "or and not is isn was are to hundred hundreds thousand thousands million billion percent mod modulo "
-    "if times plus minus over factorial squared cubed choose pi sqrt log ln sin cos exp dozen maybe "
-    "perhaps possibly either wrong incorrect than least most about approximately roughly half halves "
-    "third thirds between but except pair pairs"
+NOT_UNITS = FACTORS | _words(
+    "or and not is isn was are to percent mod modulo if times plus minus over choose log ln "
+    "sin cos exp maybe perhaps possibly either wrong incorrect than least most about approximately roughly "
+    "between but except pair pairs"
 )
 
 # inside an answer, makes it no plain statement of a value
@@ -76,5 +83,6 @@ UNITS = {
     "cm": "centimeter", "mm": "millimeter", "m": "meter", "km": "kilometer", "in": "inch", "inches": "inch",
     "ft": "foot", "feet": "foot", "mi": "mile", "yd": "yard", "g": "gram", "kg": "kilogram",
     "s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
+    "rad": "radian", "rads": "radian", "deg": "degree",
 }  # fmt: skip
 UNIT_NAMES = frozenset(UNITS.values()) | _words("day week month year degree radian dollar cent")
