@@ -71,7 +71,9 @@ def subject(study: Study, summary: Summary, config: Config) -> str:
 
 
 def results_table(rows: Sequence[Row], study: Study) -> dict[str, Any]:
-    """Held-out accuracy and length of each row beside the paper's figure, the SFT policy first."""
+    """Held-out accuracy and length of each row beside the paper's figure, the SFT policy first; without the
+    paper's column where it has no figure for any row."""
+    has_paper = any(row["paper"] is not None for row in rows)
     last = max((run.last_step for run in study.runs), default=0)
     steps = sorted({int(step) for row in rows for step in row["accuracy_at"]} - {last})
     base = study.base
@@ -79,8 +81,9 @@ def results_table(rows: Sequence[Row], study: Study) -> dict[str, Any]:
         {
             "label": "SFT policy",
             "cells": [
-                figure(None), *(figure(None) for _ in steps), with_interval(base), figure(None),
-                figure(float(base["mean_response_tokens"])), figure(None), figure(None), figure(None),
+                figure(None), *(figure(None) for _ in steps), with_interval(base),
+                *[figure(None)] * has_paper, figure(float(base["mean_response_tokens"])),
+                figure(None), figure(None), figure(None),
             ],
         }
     ]  # fmt: skip
@@ -89,13 +92,15 @@ def results_table(rows: Sequence[Row], study: Study) -> dict[str, Any]:
         paper = figure(None) if row["paper"] is None else f"{row['paper']:.1f} %"
         per_run = duration(row["seconds"] / row["num_runs"]) if row["num_runs"] else figure(None)
         cells = [
-            figure(row["num_runs"]), *at, plus_minus(row["accuracy"]), paper, plus_minus(row["length"]),
+            figure(row["num_runs"]), *at, plus_minus(row["accuracy"]), *[paper] * has_paper,
+            plus_minus(row["length"]),
             figure(row["first_step_reached"]), guards(row), per_run,
         ]  # fmt: skip
         lines.append({"label": row["label"], "cells": cells})
     columns = [
-        "runs", *(f"accuracy at step {step}" for step in steps), "accuracy at the end", "paper: AIME 2024",
-        "tokens at the end", f"{REACHED:g} in training from step", "guards", "time per run",
+        "runs", *(f"accuracy at step {step}" for step in steps), "accuracy at the end",
+        *["paper: AIME 2024"] * has_paper, "tokens at the end", f"{REACHED:g} in training from step",
+        "guards", "time per run",
     ]  # fmt: skip
     return {"columns": columns, "rows": lines}
 

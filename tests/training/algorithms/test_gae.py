@@ -274,9 +274,7 @@ def test_shapes_that_differ_are_refused_by_name(rewards: tuple, values: tuple, m
 
 def test_what_is_no_tensor_of_numbers_is_refused_by_name() -> None:
     ones = torch.ones(2, 3)
-    with pytest.raises(
-        DataError, match=r"token_level_rewards is a numpy\.ndarray; allowed"
-    ):
+    with pytest.raises(DataError, match=r"token_level_rewards is a numpy\.ndarray; allowed"):
         decoupled_gae(ones.numpy(), ones, ones)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"values has dtype torch\.complex64"):
         decoupled_gae(ones, ones * 1j, ones)
