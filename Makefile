@@ -48,7 +48,7 @@ demo: $(STAMP) ## run the whole pipeline; PROFILE=tiny by default, a few minutes
 ablation: $(STAMP) ## the paper's tables in miniature: rows x seeds side by side, resumable, 1 to 2 hours on two cores
 	$(BIN)/python -m vcppo ablation
 
-test: $(STAMP) ## all tests, at most 10 minutes on two cores
+test: $(STAMP) ## all tests, 10 to 15 minutes on two cores
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: $(STAMP) ## lint, format, types, import contracts

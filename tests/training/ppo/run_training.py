@@ -23,9 +23,9 @@ def short_config(scenario: str = "resume") -> Config:
     """The tiny profile with small batches.
 
     resume: a shuffled second epoch, and every schedule in use. diverge: a critic whose learning rate, 0 in
-    the first step of its warm-up, then leaves float32. runaway: any update of the policy, which begin with
-    step 2, is too much for the guard on KL, and one checkpoint is kept. vapo: two steps with all of VAPO's
-    ingredients and the reference model.
+    the first step of its warm-up, then leaves float32. vapo: all of VAPO's ingredients and the reference
+    model; one checkpoint is kept, and any update of the policy, which begin with step 2, is too much for the
+    guard on KL.
     """
     values = load_profile("tiny").model_dump()
     values["data"] |= {"max_response_tokens": 24}
@@ -43,10 +43,9 @@ def short_config(scenario: str = "resume") -> Config:
     values["train"]["critic"] |= {"epochs": 2, "warmup_steps": 1}
     if scenario == "diverge":
         values["train"]["critic"]["optimizer"] |= {"learning_rate": 1e38}
-    if scenario == "runaway":
-        values["train"] |= {"guards": {"max_kl": 1e-9, "runaway_steps": 2}, "keep_checkpoints": 1}
     if scenario == "vapo":
-        values["train"] |= {"algorithm": "vapo", "num_steps": 2}
+        values["train"] |= {"algorithm": "vapo", "keep_checkpoints": 1}
+        values["train"]["guards"] |= {"max_kl": 1e-9, "runaway_steps": 2}
         values["train"]["gae"] |= {"lam_actor": "length_adaptive", "fallback": {"steps": 1}}
         values["train"]["actor"] |= {
             "clip_ratio_high": 0.28,

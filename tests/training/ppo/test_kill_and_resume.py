@@ -98,6 +98,13 @@ def test_the_resumed_run_goes_on_from_its_newest_checkpoint(runs: dict[str, Any]
     assert resumed and int(resumed.group(1)) >= 2
 
 
+def test_no_guard_acts_in_a_healthy_run(runs: dict[str, Any]) -> None:
+    for name in ("undisturbed", "killed"):
+        assert not (runs[name] / "guard.json").exists()
+        lines = (runs[name] / "metrics.jsonl").read_text().splitlines()
+        assert lines and not any("guard/" in line for line in lines)
+
+
 def test_an_undisturbed_run_prints_lines_for_a_person_only(runs: dict[str, Any]) -> None:
     lines = runs["last"].splitlines()
     assert [line for line in lines if not line.startswith(("[train] ", "DONE "))] == []
