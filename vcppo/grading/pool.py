@@ -42,7 +42,7 @@ class GradingPool:
         self,
         num_workers: int = 2,
         timeout_seconds: float = 1.0,
-        batch_seconds: float = 1.5,
+        batch_seconds: float = 1.2,
         address_space_bytes: int = 2 * 1024**3,
         startup_seconds: float = 120.0,
         worker_command: Sequence[str] = _WORKER_COMMAND,
