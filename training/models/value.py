@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from training.models.quiet import quiet_transformers
 from training.models.weights import read_tensors, tensor_files
@@ -33,11 +33,28 @@ def new_value_model(trunk_folder: Path, seed: int) -> PreTrainedModel:
     """
     model = _load(trunk_folder)
     head = value_head(model)
-    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        head.weight.copy_(torch.empty(head.weight.shape).normal_(0.0, HEAD_SPREAD, generator=generator))
+        head.weight.copy_(fresh_head_weight(head.weight.shape, seed))
         head.bias.zero_()
     return model
+
+
+def fresh_head_weight(shape: torch.Size, seed: int) -> torch.Tensor:
+    """Weights `[1, hidden]` of a fresh head, a function of the seed alone; its bias is 0."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.empty(shape).normal_(0.0, HEAD_SPREAD, generator=generator)
+
+
+def value_model_config(folder: Path) -> PretrainedConfig:
+    """The configuration of a folder's model as a value model. Raises CheckpointError if it holds none."""
+    from transformers import AutoConfig
+
+    _config(folder)
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    config.num_labels = 1
+    # transformers' default is 0.1: values must not be noisy
+    config.classifier_dropout = 0.0
+    return config
 
 
 def value_head(model: PreTrainedModel) -> torch.nn.Linear:
@@ -117,14 +134,10 @@ def value_head_sha256(folder: Path) -> str:
 
 
 def _load(folder: Path) -> PreTrainedModel:
-    from transformers import AutoConfig, AutoModelForTokenClassification
+    from transformers import AutoModelForTokenClassification
 
     quiet_transformers()
-    _config(folder)
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    config.num_labels = 1
-    # transformers' default is 0.1: values must not be noisy
-    config.classifier_dropout = 0.0
+    config = value_model_config(folder)
     with torch.random.fork_rng(devices=[]):
         return AutoModelForTokenClassification.from_pretrained(
             folder, config=config, dtype=torch.float32, local_files_only=True

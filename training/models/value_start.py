@@ -11,7 +11,7 @@ import json
 import shutil
 from pathlib import Path
 
-from training.models.value import HEAD_SPREAD, value_head
+from training.models.value import fresh_head_weight, value_head, value_model_config
 from training.models.weights import tensor_files
 
 HEAD_FILE = "value_head.safetensors"
@@ -24,18 +24,15 @@ def link_value_model(policy: Path, target: Path, seed: int) -> Path:
     """
     import torch
     from safetensors.torch import save_file
-    from transformers import AutoConfig, AutoModelForTokenClassification
+    from transformers import AutoModelForTokenClassification
 
     files = tensor_files(policy)
-    config = AutoConfig.from_pretrained(policy, local_files_only=True)
-    config.num_labels = 1
-    config.classifier_dropout = 0.0
+    config = value_model_config(policy)
     with torch.device("meta"):
         model = AutoModelForTokenClassification.from_config(config)
     head = value_head(model)
     name = next(name for name, module in model.named_modules() if module is head)
-    generator = torch.Generator().manual_seed(seed)
-    weight = torch.empty(head.weight.shape).normal_(0.0, HEAD_SPREAD, generator=generator)
+    weight = fresh_head_weight(head.weight.shape, seed)
 
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
